@@ -56,20 +56,18 @@ if TYPE_CHECKING:
 # The lower side, by packings, guesses and lines, alone and combined
 
 #: Separation factors c that are tried besides the factor of the metric. For the target error alpha,
-#: the answers of packed data sets are at least c alpha apart. Every factor gives a valid bound on
-#: the same sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c))
-#: / c. Here log odds(c) is the property `log_odds` of the metric for the factor c. The best c is 4
-#: for about 8 data sets (for `RMS`, 2 sqrt(2) for about 56 data sets). It is larger for fewer data
-#: sets, and tends to 2 for many data sets.
+#: the answers of packed data sets are at least c alpha apart. Every factor gives a valid bound.
+#: From M data sets, it is proportional to (ln(M - 1) + log_odds) / c, with the `log_odds` of the
+#: metric for c. The best c is 4 for about 8 data sets (for `RMS`, 2 sqrt(2) for about 56), and less
+#: for more.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: Effort of a search among data sets of one element. Random multisets of elements are drawn only if
-#: there are fewer elements than `pool`, so `pool` has its smallest possible value, 3.
+#: Effort of a search among data sets of one element: with the smallest `pool`, no random multisets
+#: of elements are drawn.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
-#: The first search with each separation factor uses at most `FORM_ANSWERS` answers (elements times
-#: queries). The later search with the best factor uses at most `BEST_ANSWERS`. A packing of 2^11
-#: data sets then takes seconds on one core. If there are many queries, few elements are searched,
-#: but up to `LEAST_ELEMENTS` elements are always allowed.
+#: Largest numbers of answers (elements times queries) in the first search with each separation
+#: factor, and in the later search with the best one, where a packing of 2^11 data sets takes
+#: seconds; and a number of elements that is always allowed.
 FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 
 
@@ -187,10 +185,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
 
 
 def _together(bounds: list[Bound], other: Sequence[Rung]) -> Bound:
-    """The best bound from combining packings of several bounds with `other` excluded ranges.
-
-    Packings are combined only if they have the same separation factor; `other` ranges have none.
-    """
+    """The best bound from packings of one separation factor and `other` excluded ranges."""
     rungs: dict[Problem, list[Rung]] = {}
     for bound in bounds:
         assert isinstance(bound.certificate, Certificate)
@@ -336,10 +331,7 @@ SIMULATED = (
 def upper_bounds(workload: Workload, question: Problem) -> tuple[list[Bound], dict[str, str]]:
     """Upper bounds from every mechanism, best first, and the reasons why others give none.
 
-    Certificates are mechanisms for the stated number of records; a constant answer has none. JL
-    mechanisms are left out, because their proved error is only an average over the random map. Up
-    to rounding, the error of additive noise is proportional to 1/n, so one division mostly gives
-    the least n; else bisection does.
+    JL mechanisms are left out, because their proved error is only an average over the random map.
     """
     privacy, alpha, metric = question.guarantee, question.alpha, question.metric
     adjacency = question.adjacency
@@ -374,11 +366,7 @@ def upper_bounds(workload: Workload, question: Problem) -> tuple[list[Bound], di
 
 
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
-    """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
-
-    On finite universes above `MAX_PROJECTED_UNIVERSE`, at most two noises are projected: the best
-    with the guarantee asked, and the best with a stronger one.
-    """
+    """Mechanisms with exact samplers, by name, and the reasons why the others are left out."""
     trials = Trials(setting)
     for row in CANDIDATES:
         if PROJECTED in row.steps:
@@ -386,6 +374,7 @@ def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     noises = trials.built.copy()
     size = setting.workload.universe.size
     if noises and size is not None and size > MAX_PROJECTED_UNIVERSE:
+        # Project the best noise with the guarantee asked, and the best with a stronger one.
         groups = [
             [t for t in noises if t.candidate.is_stronger(setting) is s] for s in (False, True)
         ]
@@ -412,9 +401,8 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # Without rounding of answers, the error for n records is the error for 1 record divided by
-        # n. The factor 1 - 1e-12 makes up for rounding errors of the quotient. The result may then
-        # be too small, so it is checked.
+        # Without rounding of answers, the error for n records is that for 1 record divided by n.
+        # The factor 1 - 1e-12 makes up for rounding errors, so the result may be too small.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None
@@ -583,8 +571,6 @@ def sample_complexity_bracket(
     map or simulations on random data sets, which prove nothing. A mean over the noise may be
     replaced by an upper confidence limit from public draws, which the assumptions then state.
 
-    References
-    ----------
     Nikolov 2022, Lemmas 6 and 7; formula sheet JL-DEF, JL-L6, JL-L7.
 
     Examples
@@ -600,9 +586,7 @@ def sample_complexity_bracket(
     if alpha is None:
         raise ValueError("alpha must be a finite number above 0, got None")
     question = Problem(epsilon, alpha, metric, adjacency, privacy)
-    # If neighbours always have the same sums, raise the error here. Otherwise every method of proof
-    # would raise it.
-    l1_sensitivity(workload, adjacency)
+    l1_sensitivity(workload, adjacency)  # raises an error if it is 0
     below, no_packing = lower_bounds(workload, question, rng)
     above, no_mechanism = upper_bounds(workload, question)
     if not above:

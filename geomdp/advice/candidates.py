@@ -105,9 +105,8 @@ SHRUNK = Step(
     Shrunk, "moving the noisy answers towards those of uniform data, and to attainable ones,"
 )
 PROJECTED = Step(Projected, "moving the noisy answers to the nearest attainable ones")
-#: The proved bound on the error after this step is at least the bound for `PROJECTED`, and mostly
-#: twice as large. But in releases, the errors after this step are mostly smaller than after
-#: `PROJECTED`. So the advisor judges this step by simulation on public data sets (`with_fit`).
+#: The proved bound after this step is mostly twice the bound for `PROJECTED`, but the errors in
+#: releases are mostly smaller. So this step is judged by simulation (`with_fit`).
 FITTED = Step(
     Fitted, "taking the attainable answers that fit the noisy ones best in the norm of the noise"
 )
@@ -125,10 +124,7 @@ class Guarantees(enum.Enum):
     ANY = "any"
 
     def met_by(self, setting: Setting) -> Setting:
-        """The setting, with a guarantee that the mechanism can give and that implies the one asked.
-
-        `CONCENTRATED` raises `InapplicableError` if pure privacy is asked.
-        """
+        """The setting, with a guarantee that the mechanism gives and that implies the one asked."""
         if self is Guarantees.PURE:
             return replace(setting, privacy=setting.pure)
         if self is Guarantees.CONCENTRATED and isinstance(setting.privacy, PureDP):
@@ -249,10 +245,9 @@ def coarse(setting: Setting) -> Mechanism:
         work = size * workload.n_queries * (MAX_NET + 1) / PRODUCT_SPEED
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
-    # The first s points are at least radii[s - 1] apart. Every answer is within radii[s] of one of
-    # the first s points. `Coarse` builds its net for a given separation of the points. With a
-    # separation between radii[s] and radii[s - 1], it finds the net of the first s points. This
-    # needs radii[s] < radii[s - 1]. For each power of 2, take the largest such s up to this power.
+    # The first s points are at least radii[s - 1] apart, and every answer is within radii[s] of
+    # one. With a separation between the two, which needs radii[s] < radii[s - 1], `Coarse` finds
+    # the net of the first s points. For each power of 2, take the largest such s up to this power.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})
@@ -273,8 +268,7 @@ def _rounding_floor(workload: Workload) -> float:
     """A lower bound, for every net of `MAX_NET` points, on the largest distance of an answer to it.
 
     Of 33 answers that are pairwise t apart, two have the same nearest point in a net of 32, and one
-    of them is at least t / 2 away from it. The bound is 0 if the search finds fewer different
-    answers.
+    of them is at least t / 2 away from it.
     """
     count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
     if count <= MAX_NET:
@@ -301,8 +295,7 @@ def _lengths(rows: FloatArray) -> FloatArray:
 
 # The table of candidates
 
-#: Names of two candidates: exact K-norm noise, and such noise on the answers after a random map to
-#: fewer dimensions.
+#: Names of two candidates.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
 #: All candidates, the simplest first. If candidates are equal by all other rules of the ranking,
 #: the first one wins.

@@ -285,9 +285,8 @@ def _check_projection(noisy: Built, setting: Setting) -> None:
 # Ghosh-Roughgarden-Sundararajan 2012 and Geng-Viswanath 2016 for one query; formula sheet JL-ELL,
 # JL-GAUSS, JL-L13b. The bound for many queries is derived here.
 
-#: The error of every Gaussian noise is at least this share of the error of the best Gaussian noise
-#: found. If the search for the ellipsoid of `Matrix` converges, the trace exceeds the least trace
-#: by 0.5% at most, so the error exceeds the least error by 0.25% at most.
+#: The error of every Gaussian noise is at least this share of the error of the best one found: the
+#: trace of the ellipsoid of `Matrix` exceeds the least trace by 0.5% at most.
 OPTIMAL = 0.995
 #: For a larger epsilon no bound is stated, because sinh(2 epsilon) could overflow.
 MOST_EPSILON = 300.0
@@ -331,9 +330,9 @@ def _is_optimal(trial: Built) -> bool:
 
 # The ranking by predicted error, with the rules for candidates that tie
 
-#: Two predictions tie if their difference is at most the share `TIE` of the smaller one plus
-#: `TIE_STANDARD_ERRORS` standard errors of the difference. Because of its duality gap, a projection
-#: that gains nothing has a prediction a millionth above that of its noise, which `TIE` covers.
+#: Two predictions tie if their difference is at most the share `TIE` of the smaller one, which
+#: covers the duality gap of projections, plus `TIE_STANDARD_ERRORS` standard errors of the
+#: difference.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
 #: Shrinking is advised only if the prediction falls by more than this share. Shrinking has a bias,
 #: so its error is near its bound for many data sets; the error of a projection is below for most.
@@ -460,16 +459,13 @@ def try_all(setting: Setting) -> Trials:
 #: than 1% on uniform data.
 FEW = 0.05
 #: Least and largest number of simulated releases of a mechanism on each data set; more than the
-#: least if all take at most `QUICK` operations, a quarter of a second. Each release of the fit has
-#: the noise of a release of the first candidate, so chance affects the ratio of their errors
-#: little.
+#: least if all take at most `QUICK` operations, a quarter of a second.
 LEAST_RELEASES, MOST_RELEASES, QUICK = 8, 16, OPERATIONS_A_SECOND / 4
 #: Number of elements in the data set of several elements.
 FEW_ELEMENTS = 10
 #: For each of `public_datasets`, the largest error with which the fit is advised, divided by the
-#: error of the first candidate. On data of few elements, few directions make up most of the error,
-#: and chance moves the ratio in `LEAST_RELEASES` releases by about 5%. For prefix sums on such
-#: data, the error of the fit can really be larger, by 10% to 20%.
+#: error of the first candidate. On data of few elements, chance moves the ratio by about 5%. For
+#: prefix sums on such data, the error of the fit can really be larger, by 10% to 20%.
 LIMITS = (1 - WORTHWHILE, 1.05, 1.05)
 
 
@@ -499,10 +495,7 @@ def with_fit(ranked: list[Built], trials: Trials) -> list[Built]:
 
 
 def public_datasets(workload: Workload, n: int) -> list[FixedDataset]:
-    """Three public data sets of n records: uniform data, ten random elements, and one element.
-
-    The one is that of the ten with answers farthest from their mean.
-    """
+    """Three public data sets of n records: uniform, ten elements, and the farthest of the ten."""
     rng = np.random.default_rng(PUBLIC_SEED)
     uniform = workload.universe.sample(n, rng)
     elements = workload.universe.sample(FEW_ELEMENTS, rng)

@@ -151,10 +151,10 @@ ELLIPTOPE_OPERATIONS = 60
 #: of all answers, and the number of exchanges per dimension. An exchange adds an answer to the
 #: current convex combination or removes one.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
-#: A projection by an oracle of extreme answers is slower for small noise. If the length of the
-#: noise is the share t of the diameter of the answers, below this constant, the cost is taken as
-#: proportional to 1 / t. For 45 pair tables of 10 columns with 241,920 kinds of records, it took 2
-#: s for t = 0.06, 5 s for t = 0.03 and t = 0.01, and 20 s for t = 0.006.
+#: A projection by an oracle of extreme answers is slower for small noise: if the noise has the
+#: share t of the diameter of the answers, below this constant, the cost is taken as proportional to
+#: 1 / t. For 45 tables with 241,920 kinds of records, it took 2 s for t = 0.06 and 20 s for t =
+#: 0.006.
 SMALL_NOISE = 0.05
 
 
@@ -222,8 +222,7 @@ def _order(body: Body) -> int:
 
 #: An outer slab body (an intersection of slabs around a body) is refined up to this dimension of
 #: the answers' hull, and this product of the dimension and the size of the universe. Measured: 7 s
-#: for 1024 elements in dimension 55, 21 s for 1440 in dimension 94, and 60 s for 1600 in dimension
-#: 132.
+#: for 1024 elements in dimension 55, and 60 s for 1600 in dimension 132.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest dimension in which the best ellipsoid is computed numerically. Measured: 3 s in dimension
 #: 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
@@ -253,7 +252,6 @@ check_whole = requires(
 
 
 def geometric_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if Laplace noise, which is simpler, errs less than 0.01% more."""
     check_whole(setting)
     setting = replace(setting, privacy=setting.pure)
     least = setting.made(Geometric).predicted_rmse.value
@@ -272,7 +270,6 @@ def check_lattice_box(setting: Setting) -> None:
 
 
 def lattice_box_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` for one query whose sums on neighbours differ by at most a unit."""
     check_lattice_box(setting)
     noise = replace(setting, privacy=setting.pure).made(LatticeBox).noise
     if noise.dimension == 1 and noise.counts[0] == 1:
@@ -281,10 +278,9 @@ def lattice_box_differs(setting: Setting) -> None:
         )
 
 
-#: Residuals are differences of counts along columns of a table. The set-up of Gaussian noise on
-#: residuals takes `RESIDUAL_BYTES` per cell of a table and per set of columns within a table,
-#: `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per set. The set-up takes a second for all
-#: 3-way tables of 100 binary columns: 1.3 million cells, and the same number of sets.
+#: Costs of Gaussian noise on residuals, differences of counts along columns of a table: bytes per
+#: cell of a table and per set of columns within a table, and operations per cell and per set. The
+#: set-up takes a second for all 3-way tables of 100 binary columns, with 1.3 million cells.
 RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 
 
@@ -346,7 +342,6 @@ def knorm_exact(setting: Setting) -> AdditiveMechanism:
 
 
 def check_knorm(setting: Setting) -> None:
-    """Raise `UntriedError` if there is no exact sampler, and an outer slab body takes too long."""
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         return
     # Take the dimension from the workload, which often knows it in closed form. Computing the
@@ -368,7 +363,6 @@ SLAB_OPERATIONS = 2500
 
 
 def knorm_differs(setting: Setting) -> None:
-    """Raise an error if `knorm_exact` is as good, or if an outer slab body would take too long."""
     if setting.exact_only:
         raise InapplicableError(
             "if its sampler is exact, KNorm(exact=True) is no worse; if not, exact_only excludes it"

@@ -93,12 +93,8 @@ class Definition:
 class PureDP(Definition):
     """epsilon-DP of a mechanism M: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S].
 
-    The inequality holds for all neighbours X, X' and all events S (GEN-2).
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, finite and above 0.
+    The inequality holds for all neighbours X, X' and all events S (GEN-2). The privacy loss epsilon
+    is finite and above 0.
 
     Examples
     --------
@@ -123,14 +119,8 @@ class PureDP(Definition):
 class ApproxDP(Definition):
     """(epsilon, delta)-DP of a mechanism M: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta.
 
-    The inequality holds for all neighbours X, X' and all events S (GEN-2).
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, finite and above 0.
-    delta : float
-        The additive term, 0 < delta < 1/2.
+    The inequality holds for all neighbours X, X' and all events S (GEN-2). The privacy loss epsilon
+    is finite and above 0, and 0 < delta < 1/2.
 
     Examples
     --------
@@ -154,12 +144,8 @@ class ApproxDP(Definition):
 class ZCDP(Definition):
     """rho-zero-concentrated DP of a mechanism M: D_a(M(X) || M(X')) <= rho a for all a > 1.
 
-    D_a is the Renyi divergence of order a. The inequality holds for all neighbours X, X'.
-
-    Parameters
-    ----------
-    rho : float
-        Concentrated privacy loss, finite and above 0.
+    D_a is the Renyi divergence of order a. The inequality holds for all neighbours X, X'. The
+    concentrated privacy loss rho is finite and above 0.
 
     Examples
     --------
@@ -485,8 +471,6 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
     In t = a - 1, the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which increases. So
     there is one minimum, at a t of at most sqrt(ln(1/delta) / rho), and a rounded t is still valid.
 
-    References
-    ----------
     Canonne-Kamath-Steinke 2020, Corollary 13 (proved above); formula sheet GEN-2.
 
     Examples

@@ -57,12 +57,7 @@ class Exact:
 class Approximate:
     """The noise is proved to be within total variation `tv` of the stated distribution.
 
-    Parameters
-    ----------
-    tv : float
-        Proved total variation distance, 0 < tv < 1.
-    source : str
-        Where the bound is proved.
+    0 < tv < 1, and `source` says where this is proved.
 
     Examples
     --------
@@ -89,10 +84,7 @@ class Approximate:
 class Heuristic:
     """Noise from a Markov chain. Nothing is proved about the distribution of this noise (SAM-3).
 
-    Parameters
-    ----------
-    reason : str
-        What is not proved, for instance that the chain mixes within its number of steps.
+    `reason` is what is not proved, for instance that the chain mixes within its number of steps.
 
     Examples
     --------

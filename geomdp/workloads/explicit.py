@@ -202,14 +202,7 @@ class ListedAnswers(_Measured):
 class RandomSigns(Explicit):
     """m queries with independent uniform values in {-1, 1} on each of N elements.
 
-    Parameters
-    ----------
-    m : int
-        Number of queries.
-    N : int
-        Size of the universe.
-    rng : Generator, int or None
-        Draws the values, which are public.
+    `rng` draws the values, which are public.
 
     Examples
     --------
@@ -249,15 +242,10 @@ def _sparse_rows(matrix: Any) -> Any:
 
 
 class SparseQueries(ListedAnswers):
-    """A list of m sparse queries on the open universe of all hashable elements.
+    """A list of at least one sparse query, on the open universe of all hashable elements.
 
     For u elements in the union of the supports, `explicit` has these and one more for all others,
     where Q(x) = 0. It costs O(sum of sparsities) memory and time.
-
-    Parameters
-    ----------
-    queries : iterable of SparseQuery
-        At least one.
 
     Examples
     --------
@@ -326,18 +314,12 @@ class SparseQueries(ListedAnswers):
 
 
 class LinearMap(_Measured):
-    """The workload that maps x to A Q(x), for a matrix A.
+    """The workload that maps x to A Q(x), for a workload Q of m queries.
 
-    For N m and N p up to 2^26, on N elements, radii are exact, and diameters as in `Explicit` for a
-    dense matrix. Otherwise they are upper bounds from operator norms of A and from the radii,
-    diameters and orthogonal `blocks` of Q.
-
-    Parameters
-    ----------
-    workload : Workload
-        The workload Q, with m queries.
-    matrix : (p, m) array
-        The matrix A, with finite entries. The array is copied.
+    A is the `matrix` (p, m), a copied array of finite entries. For N m and N p up to 2^26, on N
+    elements, radii are exact, and diameters as in `Explicit` for a dense matrix. Otherwise they are
+    upper bounds from operator norms of A and from the radii, diameters and orthogonal `blocks` of
+    Q.
 
     Examples
     --------

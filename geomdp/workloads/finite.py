@@ -82,11 +82,6 @@ class _OnCodes(FiniteWorkload):
 class Histogram(_OnCodes):
     """The N point queries q_t(x) = 1[x = t] on {0, ..., N - 1}; Q(x) is the unit vector e_x.
 
-    Parameters
-    ----------
-    N : int
-        Size of the universe and number of queries.
-
     Examples
     --------
     >>> import numpy as np
@@ -132,11 +127,6 @@ class Prefixes(_OnCodes):
 
     The last query is 1 for every record.
 
-    Parameters
-    ----------
-    N : int
-        Size of the universe and number of queries.
-
     Examples
     --------
     >>> import numpy as np
@@ -180,11 +170,6 @@ class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
     The queries are ordered by a, then by b.
-
-    Parameters
-    ----------
-    N : int
-        Size of the universe.
 
     Examples
     --------
@@ -431,18 +416,7 @@ class _SubsetQueries(Workload):
 class Marginals(_SubsetQueries):
     """Monotone conjunctions q_S(x) = prod over i in S of x_i on {0, 1}^d, for all S with |S| = k.
 
-    Sets S are in lexicographic order.
-
-    Parameters
-    ----------
-    d : int
-        Number of attributes.
-    k : int
-        Number of attributes in a conjunction, from 1 to d.
-
-    References
-    ----------
-    Nikolov 2022, equation (2): JL-MARG.
+    Sets S are in lexicographic order, and k is from 1 to d. Nikolov 2022, equation (2): JL-MARG.
 
     Examples
     --------
@@ -475,14 +449,7 @@ class Marginals(_SubsetQueries):
 class Parities(_SubsetQueries):
     """Parities q_S(x) = (-1)^(sum over i in S of x_i) on {0, 1}^d, for all S with |S| = k.
 
-    Sets S are in lexicographic order.
-
-    Parameters
-    ----------
-    d : int
-        Number of attributes.
-    k : int
-        Number of attributes in a parity, from 1 to d.
+    Sets S are in lexicographic order, and k is from 1 to d.
 
     Examples
     --------

@@ -38,11 +38,6 @@ class Means(_OnReals):
     the mean by the ball mechanism (JL-T3, and JL-L15 with Delta = 2, the largest change of the
     sum).
 
-    Parameters
-    ----------
-    d : int
-        Dimension of the records.
-
     Examples
     --------
     >>> import numpy as np
@@ -76,11 +71,9 @@ class Means(_OnReals):
         return np.asarray(unit / np.linalg.norm(unit, axis=1, keepdims=True))
 
     def l1_diameter(self) -> float:
-        """2 sqrt(d), attained by (1, ..., 1) / sqrt(d) and its negative."""
         return 2 * math.sqrt(self.d)
 
     def l2_diameter(self) -> float:
-        """2, attained by every unit vector and its negative."""
         return 2.0
 
     def l1_radius(self) -> float:
@@ -88,7 +81,6 @@ class Means(_OnReals):
         return math.sqrt(self.d)
 
     def l2_radius(self) -> float:
-        """1, attained by every unit vector."""
         return 1.0
 
     def labels(self) -> list[str]:
@@ -144,16 +136,8 @@ class SecondMoment(OuterProducts):
 
     svec lists the upper triangle of a matrix row by row and multiplies off-diagonal entries by
     sqrt(2). So the Euclidean norm of svec(M) is the Frobenius norm of M. `matrix` converts answers
-    back to matrices. The convex hull of {Q(x)} is {svec(M) : M psd, tr M <= 1}.
-
-    Parameters
-    ----------
-    d : int
-        Dimension of the records.
-
-    References
-    ----------
-    Nikolov 2022, Lemma 22: JL-COV.
+    back to matrices. The convex hull of {Q(x)} is {svec(M) : M psd, tr M <= 1}. Nikolov 2022,
+    Lemma 22: JL-COV.
 
     Examples
     --------
@@ -208,16 +192,7 @@ class BoxSecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in [-1, 1]^d: the m = d (d + 1) / 2 second moments.
 
     `SecondMoment` defines svec, and `matrix` converts answers back to matrices. All matrices x x^T
-    lie in {M psd, M_ii <= 1}.
-
-    Parameters
-    ----------
-    d : int
-        Dimension of the records.
-
-    References
-    ----------
-    Formula sheet X-PSDBOX.
+    lie in {M psd, M_ii <= 1}. Formula sheet X-PSDBOX.
 
     Examples
     --------

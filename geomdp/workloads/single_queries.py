@@ -45,12 +45,7 @@ class LinearQuery(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseQuery:
-    """The query q(x) = values[x] on {0, ..., N - 1}.
-
-    Parameters
-    ----------
-    values : (N,) array
-        Numbers in [0, 1], at least one; ``ValueError`` for others.
+    """The query q(x) = values[x] on {0, ..., N - 1}, for N >= 1 `values` in [0, 1]: (N,).
 
     Examples
     --------
@@ -98,16 +93,9 @@ class DenseQuery:
 
 @dataclass(frozen=True, eq=False)
 class SparseQuery:
-    """A query on hashable elements. It lists some elements with values, and is 0 for all others.
+    """A query on hashable elements. It is `values` (m,) on the `support`, and 0 elsewhere.
 
     ``ValueError`` for an empty or repeated support, and for values outside [0, 1].
-
-    Parameters
-    ----------
-    support : tuple of hashable
-        The listed elements, each once.
-    values : (m,) array
-        The values of the query on these elements, numbers in [0, 1].
 
     Examples
     --------
