@@ -195,12 +195,12 @@ class Row(NamedTuple):
     """One candidate, with a value for each of `COLUMNS`; only `mechanism` and `why` if left out."""
 
     mechanism: str
-    predicted_rmse: float
-    kind: str
-    simulated_rmse: float
-    sampler: str
-    seconds: float
-    why: str
+    predicted_rmse: float = math.nan
+    kind: str = ""
+    simulated_rmse: float = math.nan
+    sampler: str = ""
+    seconds: float = math.nan
+    why: str = ""
 
     @property
     def applies(self) -> bool:
@@ -218,8 +218,7 @@ def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, 
         predicted, sampler = trial.prediction, str(trial.sampler)
         found = (predicted.value, predicted.kind.value, trial.simulated, sampler, trial.seconds)
         rows.append(Row(trial.name, *found, predicted.source))
-    nothing = (math.nan, "", math.nan, "", math.nan)
-    return (*rows, *(Row(name, *nothing, why) for name, why in refused.items()))
+    return (*rows, *(Row(name, why=why) for name, why in refused.items()))
 
 
 # The advice
@@ -367,9 +366,7 @@ def advise(
 
 
 def advise_on(setting: Setting) -> Advice:
-    # If neighbours always have the same sums, raise the error here. Otherwise every candidate would
-    # raise it.
-    l1_sensitivity(setting.workload, setting.adjacency)
+    l1_sensitivity(setting.workload, setting.adjacency)  # raises an error if it is 0
     trials = try_all(setting)
     ranked = ready_to_release(trials)
     if not ranked:

@@ -159,22 +159,19 @@ class Trials:
         """The least prediction so far; inf if there is none."""
         return min((trial.prediction.value for trial in self.built), default=math.inf)
 
-    def attempt(self, candidate: Candidate) -> None:
-        known = replace(self.setting, least=self.least)
-        self.record(candidate, None, partial(candidate.compared, known))
+    def attempt(self, candidate: Candidate, floor: float | None = None) -> None:
+        """Build a candidate, unless it is stronger than asked and useless or slow.
 
-    def attempt_stronger(self, candidate: Candidate, floor: float = 0.0) -> None:
-        """Build a candidate with pure privacy, although the requested guarantee is not pure.
-
-        It is left out if its prediction, at least `floor`, cannot be the least, and for tables of
-        many columns, because its set-up would take long.
+        With a `floor` of its prediction, it is left out if it cannot be the best, and for tables of
+        many columns.
         """
         known = replace(self.setting, least=self.least)
 
         def build() -> Mechanism:
-            known.check_floor("error", floor)
-            if isinstance(known.workload, TableQueries | Marginals | Parities):
-                known.check_cost("set-up", work=PURE_TABLES_SHARE * axes_work(known.workload))
+            if floor is not None and candidate.is_stronger(known):
+                known.check_floor("error", floor)
+                if isinstance(known.workload, TableQueries | Marginals | Parities):
+                    known.check_cost("set-up", work=PURE_TABLES_SHARE * axes_work(known.workload))
             return candidate.compared(known)
 
         self.record(candidate, None, build)
@@ -424,7 +421,7 @@ def try_for_every_n(setting: Setting, *, use_least: bool = False) -> Trials:
     floor = pure_noise_floor(trials)
     for candidate in any_n:
         if candidate.is_stronger(setting):
-            trials.attempt_stronger(candidate, floor)
+            trials.attempt(candidate, floor)
     noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
     # Only the best noise is shrunk: the prediction of shrunk noise grows with that of the noise.
     for noisy in noises[:1]:
@@ -443,10 +440,8 @@ def try_all(setting: Setting) -> Trials:
     """Try all candidates. Some that provably cannot be the best are left out without a set-up."""
     trials = try_for_every_n(setting, use_least=True)
     for candidate in CANDIDATES:
-        if candidate.depends_on_n and candidate.is_stronger(setting):
-            trials.attempt_stronger(candidate)
-        elif candidate.depends_on_n:
-            trials.attempt(candidate)
+        if candidate.depends_on_n:
+            trials.attempt(candidate, floor=0.0)
     return trials
 
 
