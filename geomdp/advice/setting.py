@@ -293,6 +293,15 @@ def check_residual_gaussian(setting: Setting) -> None:
     setting.check_cost("set-up", memory=float(RESIDUAL_BYTES * (cells + subsets)), work=float(work))
 
 
+#: Number of draws from which the second moment of the body of `TightCone` is simulated.
+MOMENT_DRAWS = 1024
+#: Operations of a draw from the body of `TightCone`, divided by L^2 P, for L levels of all columns
+#: together and P = L minus the number of columns: 1.5 ms for 10 columns with 40 levels in all.
+TRY_OPERATIONS = 34
+#: Bytes of an entry of a sparse matrix that is filled from lists.
+LISTED_ENTRY = 64
+
+
 def check_cone(setting: Setting) -> None:
     levels = pair_levels(setting.workload)
     if levels is not None and max(levels) > 2:
@@ -315,15 +324,6 @@ def check_tight_cone(setting: Setting) -> None:
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     if work <= MAX_WORK and triples <= MAX_TRIPLES:  # else nothing cuts the body
         setting.check_cost("second moment", work=float(MOMENT_DRAWS * TRY_OPERATIONS * work))
-
-
-#: Number of draws from which the second moment of the body of `TightCone` is simulated.
-MOMENT_DRAWS = 1024
-#: Operations of a draw from the body of `TightCone`, divided by L^2 P, for L levels of all columns
-#: together and P = L minus the number of columns: 1.5 ms for 10 columns with 40 levels in all.
-TRY_OPERATIONS = 34
-#: Bytes of an entry of a sparse matrix that is filled from lists.
-LISTED_ENTRY = 64
 
 
 def _check_moment_body(setting: Setting, levels: tuple[int, ...]) -> None:
