@@ -254,7 +254,10 @@ SCALES = {
             for other in SCALES.values()
             if other is not own
         ),
-        (zcdp_gaussian_scale, (0.0, ZCDP(1.0)), "sensitivity must be a finite number above 0"),
+        *(
+            (function, (0.0, own), "sensitivity must be a finite number above 0")
+            for function, own in SCALES.items()
+        ),
         (gaussian_scale, (2.0, PureDP(1.0)), "ZCDP or ApproxDP for Gaussian noise, got 1-DP"),
         (laplace_scale, (1e300, PureDP(1e-300)), "noise scale"),
     ],

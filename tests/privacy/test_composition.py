@@ -148,9 +148,14 @@ LARGE = "must be a finite number above 0, got inf"
         (basic_composition, ([PureDP(1e308)] * 2,), f"epsilon {LARGE}"),
         (basic_composition, ([ApproxDP(1e308, 1e-9)] * 2,), f"epsilon {LARGE}"),
         (basic_composition, ([ZCDP(1e308)] * 2,), f"rho {LARGE}"),
+        (group_privacy, (PureDP(1.0), 0), "size must be a whole number"),
         (group_privacy, (ApproxDP(1.0, 0.2), 2), "below 1/2"),
         (group_privacy, (ApproxDP(800.0, 1e-300), 2), "below 1/2"),
         (advanced_composition, (PureDP(0.1), 10, 0.5), "slack_delta"),
+        (advanced_composition, (PureDP(0.1), 0, 0.1), "steps must be a whole number"),
+        (advanced_composition, (ZCDP(0.1), 1, 0.1), "step must be PureDP or ApproxDP"),
+        (largest_step_epsilon, (ApproxDP(1.0, 1e-6), 0), "steps must be a whole number"),
+        (shortcut_step_epsilon, (ApproxDP(1.0, 1e-6), 0), "steps must be a whole number"),
         (advanced_composition, (PureDP(1e4), 2, 1e-6), "epsilon must be a finite number"),
         *(
             (function, (total, 3), "must be ApproxDP")

@@ -34,7 +34,10 @@ def claimed(privacy, sampler):
     ("call", "message"),
     [
         (lambda: PureDP(10**400), "epsilon must be a finite number above 0, got"),
+        (lambda: ZCDP(0.0), "rho must be a finite number above 0, got"),
         (lambda: ApproxDP(1.0, 0.5), "delta must be above 0 and below 1/2"),
+        (lambda: ApproxDP(1.0, 0.0), "delta must be above 0 and below 1/2"),
+        (lambda: Approximate(1.0, "a proof"), "tv must be above 0 and below 1"),
         (lambda: claimed(PureDP(20.0), Approximate(1e-6, "a proof")), "below 1/2"),
         (lambda: claimed(PureDP(1e4), Approximate(1e-6, "a proof")), "below 1/2"),
         (lambda: claimed(ZCDP(0.5), Approximate(1e-6, "a proof")), "no zCDP guarantee"),
