@@ -384,9 +384,6 @@ def _cell_share(shape: tuple[int, ...], axes: tuple[int, ...]) -> float:
 
 #: Number of cells of tables that are transformed at a time: 2^21 float64 are 16 MB.
 BLOCK_CELLS = 1 << 21
-#: To find distinct rows of column numbers, each row is turned into one whole number, the key. This
-#: is done only if all keys are below `LARGEST_KEY`, so that they fit in an int64.
-LARGEST_KEY = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -471,7 +468,7 @@ def sets_in_tables(workload: TableQueries) -> tuple[list[ColumnSets], list[SameS
     first = start = 0
     for shape in sorted(sources, key=lambda levels: (len(levels), levels)):
         parts = [columns[same.shape][:, list(axes)] for same, axes in sources[shape]]
-        distinct, rows = _distinct_rows(np.concatenate(parts), len(workload.levels))
+        distinct, rows = _distinct_rows(np.concatenate(parts))
         group = ColumnSets(shape, distinct, first, start)
         ends = np.cumsum([len(part) for part in parts])[:-1]
         for (same, axes), own_rows in zip(sources[shape], np.split(rows, ends), strict=True):
@@ -483,12 +480,13 @@ def sets_in_tables(workload: TableQueries) -> tuple[list[ColumnSets], list[SameS
     return groups, tables
 
 
-def _distinct_rows(rows: IntArray, base: int) -> tuple[IntArray, IntArray]:
-    """The sorted different rows and the position of each row; all entries are below `base`."""
-    width = rows.shape[1]
-    if base**width >= LARGEST_KEY:
-        distinct, place = np.unique(rows, axis=0, return_inverse=True)
-        return distinct, place.ravel()
-    keys = rows @ np.array([base ** (width - 1 - i) for i in range(width)], dtype=np.int64)
-    _, where, place = np.unique(keys, return_index=True, return_inverse=True)
-    return rows[where], place
+def _distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """The sorted different rows, and the position of each row among them."""
+    # A first key of zeros, because rows of the empty set have no columns.
+    order = np.lexsort((np.zeros(len(rows)), *rows.T[::-1]))
+    ranked = rows[order]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    return ranked[new], place

@@ -21,7 +21,6 @@ from geomdp.workloads import (
 from geomdp.workloads.finite import zero_sum_basis
 from geomdp.workloads.structure import (
     Residuals,
-    _distinct_rows,
     random_symmetry,
     sign_products,
     table_contrasts,
@@ -132,16 +131,6 @@ def test_lengths_energies_and_variances_are_those_of_dense_matrices(workload):
         covariance += variance * root @ root.T
     np.testing.assert_allclose(residuals.energies(), energies, rtol=1e-12)
     np.testing.assert_allclose(residuals.cell_variances(variances), np.diag(covariance), rtol=1e-12)
-
-
-def test_rows_with_numbers_too_large_for_one_key():
-    rng = np.random.default_rng(0)
-    rows = np.sort(rng.integers(0, 3, (50, 3)), axis=1)
-    distinct, place = _distinct_rows(rows, 3)
-    others, places = _distinct_rows(rows, 10**21)
-    np.testing.assert_array_equal(distinct, others)
-    np.testing.assert_array_equal(place, places)
-    np.testing.assert_array_equal(distinct[place], rows)
 
 
 def test_too_many_subsets_of_columns_are_refused():
