@@ -192,37 +192,12 @@ def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch) -
         assert found <= everything * (1 + 1e-9)
 
 
-def test_pure_noise_is_not_set_up_in_vain() -> None:
-    """Under zCDP with a small rho, no pure noise can be the best, so none is set up."""
-    result = advise(MarginalTables([2] * 4, 2), n=1000, privacy=ZCDP(0.5), exact_only=True)
-    why = result.table.set_index("mechanism")["why"]
-    for row in CANDIDATES:
-        if row.guarantees is Guarantees.PURE:
-            assert "cannot be the best" in why[row.name]
-
-
-def test_many_columns_are_left_to_gaussian_noise() -> None:
-    result = advise(MarginalTables([2] * 40, 2), n=1000, privacy=APPROXIMATE, exact_only=True)
-    why = result.table.set_index("mechanism")["why"]
-    assert result.best.guarantee.privacy == APPROXIMATE
-    for name in ("Laplace", "Spectral", "TightCone", "Hierarchical", "Matrix(pure)"):
-        assert "its set-up would take too long" in why[name]
-
-
-class TestPureMatrix:
-    """The matrix mechanism gives every guarantee, so it is listed once more with Laplace noise."""
-
-    def test_it_can_be_the_better_of_the_two(self) -> None:
-        table = advise(Prefixes(8), n=10**4, privacy=ApproxDP(1.0, 1e-9), exact_only=True).table
-        errors = table.set_index("mechanism")["predicted_rmse"]
-        expected = Matrix(Prefixes(8), n=10**4, privacy=PureDP(1.0)).predicted_rmse.value
-        assert errors["Matrix(pure)"] == pytest.approx(expected, rel=1e-12)
-        assert errors["Matrix(pure)"] < errors["Matrix"]
-
-    def test_it_is_not_listed_twice_under_pure_privacy(self) -> None:
-        result = advise(Prefixes(8), n=10**4, privacy=PureDP(1.0), exact_only=True)
-        why = result.table.set_index("mechanism")["why"]["Matrix(pure)"]
-        assert why == "for pure privacy, it is the same as Matrix"
+def test_matrix_noise_for_pure_privacy_can_be_the_better_one() -> None:
+    table = advise(Prefixes(8), n=10**4, privacy=ApproxDP(1.0, 1e-9), exact_only=True).table
+    errors = table.set_index("mechanism")["predicted_rmse"]
+    expected = Matrix(Prefixes(8), n=10**4, privacy=PureDP(1.0)).predicted_rmse.value
+    assert errors["Matrix(pure)"] == pytest.approx(expected, rel=1e-12)
+    assert errors["Matrix(pure)"] < errors["Matrix"]
 
 
 def test_a_net_takes_the_better_of_two_noises() -> None:
