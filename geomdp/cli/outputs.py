@@ -52,8 +52,7 @@ class OutputFiles:
 
     def check(self, overwrite: bool, inputs: Iterable[Path | None]) -> None:
         """Raise ``ValueError`` for a wrong ending or folder, or a file that must not be written."""
-        check_place(self.answers, CSV, PARQUET)
-        check_free((self.answers, self.record), overwrite, inputs)
+        check_output(self.answers, (CSV, PARQUET), overwrite, inputs, beside=".privacy.json")
 
     def room(self, task: Task, schema: Schema) -> dict[Path, int]:
         """Bytes that the files need at most, in the order of writing: a row has a label in at most
@@ -152,6 +151,20 @@ def _saved(contents: Mapping[Path, bytes]) -> str:
             print(f"{visible(path.name)} in base64:\n{base64.encodebytes(content).decode()}")
         return "the answers are on standard output"
     return f"the answers are in {folder}"
+
+
+def check_output(
+    out: Path | None,
+    endings: Sequence[str],
+    force: bool,
+    inputs: Iterable[Path | None],
+    beside: str = "",
+) -> None:
+    """`check_place` and `check_free` for --out, if given, and for the file with ending `beside`."""
+    if out is not None:
+        check_place(out, *endings)
+        written = [out.with_suffix(beside)] if beside else []
+        check_free([out, *written], force, inputs)
 
 
 def check_place(out: Path, *endings: str) -> None:

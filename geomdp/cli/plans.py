@@ -17,12 +17,11 @@ from geomdp._validation import LARGEST_WHOLE
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import options, real, whole_number
-from geomdp.cli.outputs import check_free, check_place
+from geomdp.cli.outputs import check_free, check_output, check_place
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geomdp.advice.advisor import Row
     from geomdp.tabulation.tasks import Task
 
 # advise
@@ -125,7 +124,8 @@ def _check_plan(path: Path | None) -> None:
 
 def _advised(advice: gd.advice.Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
-    applies, best = _applying(advice), advice.best
+    # `Advice.table` is not used here, because it imports pandas.
+    applies, best = [row for row in advice.rows if row.applies], advice.best
     error, claim = best.predicted_rmse, best.guarantee.without_claim(task.caveat)
     said = display.in_words(error)
     if task.weights is not None and (task.weights != 1).any():
@@ -149,11 +149,6 @@ def _advised(advice: gd.advice.Advice, task: Task, half: int | None) -> list[tup
     return rows
 
 
-def _applying(advice: gd.advice.Advice) -> list[Row]:
-    # `Advice.table` is not used here, because it imports pandas.
-    return [row for row in advice.rows if row.applies]
-
-
 def _compared(value: float, best: float) -> str:
     if math.isclose(value, best, rel_tol=SAME):
         return ", about the same"
@@ -164,29 +159,28 @@ def _compared(value: float, best: float) -> str:
 
 def records_for_half(mechanism: gd.mechanisms.Mechanism) -> int | None:
     """The least n, up to one percent, that halves the predicted error; None beyond 2^20 times n."""
-    target = mechanism.predicted_rmse.value / 2
-    enough = mechanism.n
-    while not _reached(mechanism, enough, target):
+
+    def reached(n: int) -> bool:
+        accepted = _accepted(mechanism, n)
+        return accepted is None or accepted.predicted_rmse.value <= target
+
+    target, enough = mechanism.predicted_rmse.value / 2, mechanism.n
+    while not reached(enough):
         enough *= 2
         if enough > MOST_TIMES * mechanism.n:
             return None
     short = enough // 2
     while enough - short > max(1, enough // 100):
         middle = (short + enough) // 2
-        if _reached(mechanism, middle, target):
+        if reached(middle):
             enough = middle
         else:
             short = middle
     return enough if _accepted(mechanism, enough) is not None else None
 
 
-def _reached(mechanism: gd.mechanisms.Mechanism, n: int, target: float) -> bool:
-    """Whether the error for n records is at most `target`, or n is too large for `mechanism`."""
-    accepted = _accepted(mechanism, n)
-    return accepted is None or accepted.predicted_rmse.value <= target
-
-
 def _accepted(mechanism: gd.mechanisms.Mechanism, n: int) -> gd.mechanisms.Mechanism | None:
+    """`mechanism` for n records; None if there are too many for it."""
     from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
 
     if n > LARGEST_WHOLE:
@@ -199,7 +193,7 @@ def _accepted(mechanism: gd.mechanisms.Mechanism, n: int) -> gd.mechanisms.Mecha
 
 def _print_details(advice: gd.advice.Advice) -> None:
     """Print the reasons for the choice, and a row for every mechanism."""
-    applies = _applying(advice)
+    applies = [row for row in advice.rows if row.applies]
     print()
     display.print_rows(
         [
@@ -261,7 +255,7 @@ def bracket(
     privacy, question = check_together(
         lambda: flags.parse_privacy(epsilon, delta, rho),
         lambda: flags.parse_question(workload, tables, weight, columns),
-        lambda: _check_output(out, schema, force),
+        lambda: check_output(out, (".json",), force, inputs=(schema,), beside=".npz"),
     )
     from geomdp.cli.inputs import planned_task  # after the refusals, which should come at once
 
@@ -287,12 +281,6 @@ def bracket(
     _print_side("enough records", found.upper_candidates)
     if out is not None:
         _write_certificate(found, out)
-
-
-def _check_output(out: Path | None, schema: Path | None, force: bool) -> None:
-    if out is not None:
-        check_place(out, ".json")
-        check_free((out, out.with_suffix(".npz")), force, inputs=(schema,))
 
 
 def _print_side(heading: str, bounds: tuple[gd.bounds.Bound, ...]) -> None:
@@ -441,7 +429,18 @@ def curve(
         )
     encoded = drawn.encoded()
     write_together({path: encoded[end] for end, path in paths.items()})
-    display.print_rows([task.row, *_drawn(drawn.table, ns, paths)])
+    from geomdp.plotting.error_curves import nothing_excluded
+
+    unshaded = [("out of reach", NOTHING_EXCLUDED)] if nothing_excluded(drawn.table) else []
+    display.print_rows(
+        [
+            task.row,
+            ("least error", "; ".join(_least(drawn.table, number) for number in (ns[0], ns[-1]))),
+            *unshaded,
+            ("figure", f"{paths['.png']}, {paths['.svg']}"),
+            ("numbers", str(paths[".csv"])),
+        ]
+    )
 
 
 def _asked(
@@ -468,20 +467,6 @@ def _asked(
         if not any(map(len, chunks)):
             raise ValueError(f"{source.name} must hold at least 1 record, got 0")
         return task, np.concatenate(chunks)
-
-
-def _drawn(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list[tuple[str, str]]:
-    """Rows about the least errors at both ends of the range, missing shading, and the files."""
-    from geomdp.plotting.error_curves import nothing_excluded
-
-    least = [_least(table, number) for number in (ns[0], ns[-1])]
-    unshaded = [("out of reach", NOTHING_EXCLUDED)] if nothing_excluded(table) else []
-    return [
-        ("least error", "; ".join(least)),
-        *unshaded,
-        ("figure", f"{paths['.png']}, {paths['.svg']}"),
-        ("numbers", str(paths[".csv"])),
-    ]
 
 
 def parse_range(text: str) -> list[int]:

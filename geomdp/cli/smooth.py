@@ -23,6 +23,7 @@ from geomdp.cli.outputs import (
     Columns,
     Payment,
     check_free,
+    check_output,
     check_place,
     encoded,
     left_in,
@@ -203,19 +204,23 @@ def answer(
     release, queries = check_together(
         lambda: gd.mechanisms.SmoothRelease.load(summary),
         lambda: _read_queries(query),
-        lambda: _check_answers(out, force, inputs=(summary, query)),
+        lambda: check_output(out, (CSV, PARQUET), force, inputs=(summary, query)),
     )
     answers = _answers(release, queries, cube=cube)
     names = [] if release.schema is None else list(release.schema.names)
-    display.print_rows(
-        [
-            ("summary", f"{release.n} records, {_degrees(release)}"),
-            ("variables", ", ".join(names) if names else str(release.d)),
-            ("privacy", str(release.guarantee)),
-            ("moments", _state(release)),
-            *_divisor(release),
-        ]
-    )
+    state = "as released"
+    if release.post_processed:
+        state = "projected onto attainable moments; noise std is the value before the projection"
+    rows = [
+        ("summary", f"{release.n} records, {_degrees(release)}"),
+        ("variables", ", ".join(names) if names else str(release.d)),
+        ("privacy", str(release.guarantee)),
+        ("moments", state),
+    ]
+    if release.guarantee.adjacency is not gd.Adjacency.REPLACE_ONE:
+        said = f"if there are fewer than {release.n} records, each missing record adds the constant"
+        rows.append(("answers", f"sums / {release.n}; {said} part of the query"))
+    display.print_rows(rows)
     print()
     display.print_table(
         ["query", "answer", "noise std", "approximation error", "proved at most"],
@@ -231,12 +236,6 @@ def answer(
         write_together({out: encoded(answers, out)})
         warn_of_formulas(answers, out)
         print(f"\nwritten to {display.visible(str(out))}")
-
-
-def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> None:
-    if out is not None:
-        check_place(out, CSV, PARQUET)
-        check_free([out], force, inputs)
 
 
 def _answers(
@@ -260,23 +259,6 @@ def _answers(
         names.append("missing_record")
     numbers = dict(zip(names, np.array(found, dtype=np.float64).T, strict=False))
     return {"query": [each.name for each in queries], "kind": kinds, **numbers}
-
-
-def _divisor(release: gd.mechanisms.SmoothRelease) -> list[tuple[str, str]]:
-    """Under add/remove, a row about the divisor of the sums. Under replace-one, no row."""
-    if release.guarantee.adjacency is gd.Adjacency.REPLACE_ONE:
-        return []
-    said = (
-        f"sums / {release.n}; if there are fewer than {release.n} records, each missing record "
-        "adds the constant part of the query"
-    )
-    return [("answers", said)]
-
-
-def _state(release: gd.mechanisms.SmoothRelease) -> str:
-    if release.post_processed:
-        return "projected onto attainable moments; noise std is the value before the projection"
-    return "as released"
 
 
 class NamedQuery(NamedTuple):

@@ -172,7 +172,7 @@ def test_the_report_shows_labels_as_text():
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
 def test_a_notebook_shows_labels_as_text(monkeypatch):
-    monkeypatch.setattr("geomdp.tabulation.results.ROWS_IN_NOTEBOOK", LABELS)
+    monkeypatch.setattr("geomdp.tabulation.tabulate.ROWS_IN_NOTEBOOK", LABELS)
     monkeypatch.setattr("geomdp.mechanisms.base.FIRST_IN_TABLE", 2 * LABELS)
     all_shown = tuple(piece for piece in PIECES if is_shown(piece) and piece.strip())
     labels = {label for group in groups(all_shown) for label in group}
