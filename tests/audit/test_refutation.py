@@ -5,9 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.audit import audit, audit_function, repeat
+from geomdp.audit import (
+    Pair,
+    audit,
+    audit_function,
+    audit_noise,
+    audit_pairs,
+    lower_bound,
+    repeat,
+    upper_bound,
+)
 from geomdp.audit.claims import smallest_violation
 from geomdp.audit.scores import fisher_score
+from geomdp.noise import LaplaceNoise
 from geomdp.privacy import (
     ZCDP,
     Adjacency,
@@ -22,6 +32,7 @@ from geomdp.privacy import (
     laplace_scale,
 )
 from geomdp.privacy.definitions import printed_down
+from geomdp.workloads import Explicit
 from tests.stats import audit_event, binomial_below
 
 SEEDS = range(20)
@@ -341,3 +352,68 @@ def test_a_function_of_records_is_audited_in_one_line():
         assert found.epsilon_lower_bound <= 1 / scale
     with pytest.raises(ValueError, match="must have one shape, got"):
         audit_function(np.array, [1, 2], [1], PureDP(1.0), trials=8)
+
+
+# --- power: an audit refutes what the best event refutes with a third of its draws --------------
+
+#: The noise is Laplace noise on one number, and the best event, {output < 0}, is known with its
+#: probabilities. An audit that tested on a quarter of its draws, or had a weaker score, would
+#: refute too rarely the largest noise factor that this event refutes with a third of the draws.
+CLAIM, LEVEL = PureDP(1.0), 1e-6
+DRAWN = 12_000
+#: Number of audits, and the least number that must refute. With half of the draws, each audit
+#: refutes with probability 0.9 or more; with a quarter, with probability 0.3 or less.
+AUDITS, LEAST = 40, 26
+
+
+def best_event_refutes(factor, draws):
+    """Whether {output < 0} refutes the claim, if its counts have their expected values."""
+    hits_a, hits_b = draws / 2, draws * math.exp(-1 / factor) / 2
+    low = lower_bound(math.floor(hits_a), draws, LEVEL / 4)
+    return low > math.e * upper_bound(math.ceil(hits_b), draws, LEVEL / 4)
+
+
+def factor_refuted(draws):
+    """The largest noise factor that the best event refutes with this number of draws."""
+    low, high = 0.1, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if best_event_refutes(middle, draws) else (low, middle)
+    return low
+
+
+def one_pair(factor, seed):
+    return audit(laplace(0, factor), laplace(1, factor), CLAIM, trials=DRAWN, rng=seed)
+
+
+def several_pairs(factor, seed):
+    pairs = [Pair(f"0 and {end}", laplace(0, factor), laplace(end, factor)) for end in (0.5, 1)]
+    return audit_pairs(pairs, CLAIM, trials=DRAWN, rng=seed)
+
+
+def additive_noise(factor, seed):
+    guarantee = Guarantee(CLAIM, Adjacency.REPLACE_ONE, Exact())
+    workload, correct = Explicit([[0.0, 1.0]]), LaplaceNoise(1, 1.0)
+    noise, density = LaplaceNoise(1, factor), correct.log_density_ratio
+    settings = {"trials": DRAWN, "rng": seed}
+    return audit_noise(noise, workload, guarantee, density=density, **settings)
+
+
+AUDITED = (one_pair, several_pairs, additive_noise)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("audited", AUDITED)
+def test_audits_refute_what_a_third_of_the_draws_refutes(audited):
+    factor = factor_refuted(DRAWN // 3)
+    refuted = sum(audited(factor, seed).refuted for seed in range(AUDITS))
+    assert refuted >= LEAST, f"{refuted} of {AUDITS} at the factor {factor:.3f}"
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("audited", AUDITED)
+def test_no_audit_refutes_what_only_twice_the_draws_refute(audited):
+    """An audit that often refuted this factor would use narrower bounds than its level allows."""
+    factor = factor_refuted(2 * DRAWN)
+    refuted = sum(audited(factor, seed).refuted for seed in range(AUDITS))
+    assert refuted <= AUDITS - LEAST, f"{refuted} of {AUDITS} at the factor {factor:.3f}"

@@ -1,5 +1,13 @@
 """In a query of DuckDB no type is found from values, and a query may end in comments."""
 
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -7,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from geomdp.data import CategoricalColumn, Query, Schema, encode
+import geomdp as gd
+from geomdp.data import CategoricalColumn, Query, Schema, count_records, encode, source_of
+from geomdp.data.queries import opened, spill_folder
 from geomdp.workloads.universes import FiniteUniverse
 
 DECLARED = "read_csv('c.csv', auto_detect = false, header = true, columns = {'age': 'VARCHAR'})"
@@ -192,3 +202,187 @@ def test_files_in_folders_with_other_names_are_read(folder):
     Path("p/a/b").mkdir(parents=True)
     pq.write_table(pa.table({"age": ["8"]}), "p/a/b/r.parquet")
     assert codes("FROM 'p/**/*.parquet'") == [4]
+
+
+# --- errors of failed reads say what failed and where, and never quote a value ------------------
+
+SECRET = "secret7134"
+#: Queries that fail at a secret value. The value is in a file, in one of a few rows, or in a row
+#: that comes after more rows than DuckDB reads at a time.
+BROKEN = {
+    "converted": f"SELECT CAST(v AS INT) AS x FROM (VALUES ('1'), ('{SECRET}')) t(v)",
+    "streamed": f"SELECT CAST(CASE WHEN i = 290000 THEN '{SECRET}' ELSE '1' END AS INT) AS x "
+    "FROM range(300000) t(i)",
+    "raised": f"SELECT CASE WHEN i > 5 THEN error('{SECRET}') ELSE 'a' END AS x FROM range(9) t(i)",
+    "overflow": "SELECT (v + 713400000)::INT + 2147483647::INT AS x FROM (VALUES (0)) t(v)",
+    "file": "SELECT x FROM read_csv('{path}', columns = {{x: 'INT'}}, auto_detect = false)",
+}
+
+
+def message_of(read):
+    """The traceback of the failed read."""
+    with pytest.raises(ValueError, match="the query fails") as caught:
+        read()
+    return "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_the_error_of_a_query_names_no_value(tmp_path, kind):
+    path = tmp_path / "records.csv"
+    path.write_text(f"1\n2\n{SECRET}\n", encoding="utf-8")
+    sql = BROKEN[kind].format(path=path)
+    schema = Schema.from_dict({"x": {"edges": [0, 5, 10]}})
+    workload = gd.workloads.Histogram(2)
+    for read in (
+        lambda: list(Query(sql).chunks(["x"])),
+        lambda: count_records(Query(sql), schema, workload),
+    ):
+        said = message_of(read)
+        assert SECRET not in said
+        assert "7134" not in said
+
+
+def test_the_error_of_a_query_says_what_failed_and_where():
+    for sql, said in [
+        (
+            "SELECT\n CAST(x AS INT) AS x FROM (VALUES ('a')) t(x)",
+            "Conversion Error at line 2, col",
+        ),
+        ("SELECT no AS x FROM (SELECT 1 AS y)", 'Binder Error: Referenced column "no" not found'),
+        ("SELECT x FROM nothing", "Catalog Error: Table with name nothing does not exist"),
+        ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
+        ("FROM 'none/*.parquet'", "No files found that match the pattern"),
+    ]:
+        assert said in message_of(lambda sql=sql: list(Query(sql).chunks(["x"])))
+
+
+def test_a_refused_connection_names_the_reason():
+    address = f"postgresql://user:{SECRET}@127.0.0.1:1/x"
+    with pytest.raises(ValueError, match="refuses the connection: Connection refused"):
+        list(Query("SELECT 1 AS x", address).chunks(["x"]))
+
+
+def test_the_row_of_a_csv_file_that_a_query_reads_is_named(tmp_path):
+    path = tmp_path / "records.csv"
+    path.write_text(f"1\n2\n{SECRET}\n", encoding="utf-8")
+    sql = BROKEN["file"].format(path=path)
+    assert "line 3 of a CSV file" in message_of(lambda: list(Query(sql).chunks(["x"])))
+
+
+def test_a_malformed_row_late_in_a_large_file_is_named_without_its_values(tmp_path):
+    path = tmp_path / "records.csv"
+    rows = "1,0,1\n" * 200_000 + f"1,{SECRET},0,1\n"
+    path.write_text("a,b,c\n" + rows, encoding="utf-8")
+    schema = Schema.from_dict({name: {"categories": ["0", "1"]} for name in "abc"})
+    workload = gd.workloads.MarginalTables(schema.levels, 2)
+    with pytest.raises(ValueError, match="row 200000 has 4 fields") as caught:
+        count_records(source_of(path), schema, workload)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+# --- records that do not fit into memory are written to a folder of this user -------------------
+
+SETTING = "SELECT current_setting('temp_directory') AS x"
+#: A program that stores more rows than the memory limit allows. It prints the folder with the rest
+#: of the rows, the mode of the folder, and the number of its files.
+SPILLING = """
+import os, pathlib, stat
+from geomdp.data.queries import opened
+with opened(None) as connection:
+    connection.execute("SET threads = 1")
+    connection.execute("SET memory_limit = '40MB'")
+    connection.execute("CREATE TEMP TABLE many AS SELECT hash(i) AS h FROM range(8000000) t(i)")
+    ((folder,),) = connection.sql("SELECT current_setting('temp_directory')").fetchall()
+    held = sum(1 for file in pathlib.Path(folder).rglob("*") if file.is_file())
+    print(folder, oct(stat.S_IMODE(os.stat(folder).st_mode)), held)
+"""
+
+
+def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = spill_folder(os.getpid())
+    assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
+    with opened(None) as connection:
+        assert connection.sql(SETTING).fetchall() == [(folder,)]
+    import duckdb
+
+    path = str(tmp_path / "records.duckdb")
+    duckdb.connect(path).close()
+    for database in (None, path):
+        (chunk,) = Query(SETTING, database).chunks(["x"])
+        assert chunk["x"].to_pylist() == [folder]
+
+
+def test_threads_of_a_process_share_one_folder(monkeypatch):
+    """Both threads have found no folder before either has made one."""
+    process, both = -1, threading.Barrier(2, timeout=60)
+    make = tempfile.mkdtemp
+
+    def together(prefix):
+        both.wait()
+        return make(prefix=prefix)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", together)
+    with ThreadPoolExecutor(2) as threads:
+        found = set(threads.map(spill_folder, [process, process]))
+    assert found == {spill_folder(process)}
+    os.rmdir(found.pop())
+
+
+def test_records_that_spill_leave_nothing_behind(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", SPILLING],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    folder, mode, held = done.stdout.split()
+    assert mode == "0o700"
+    assert int(held) > 0  # otherwise all rows fitted into memory, and nothing was tested
+    assert not Path(folder).exists()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_forked_process_does_not_delete_the_folder_of_its_parent():
+    program = (
+        "import os, sys, pathlib\n"
+        "from geomdp.data.queries import spill_folder\n"
+        "folder = pathlib.Path(spill_folder(os.getpid()))\n"
+        "child = os.fork()\n"
+        "if child == 0:\n    sys.exit()\n"  # the child runs the exit functions that it inherited
+        "_, status = os.waitpid(child, 0)\n"
+        "print(status, folder.is_dir())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["0", "True"]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_that_end_normally_delete_their_folders(tmp_path, method):
+    program = (
+        "import multiprocessing, os, pathlib\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "from geomdp.data.queries import spill_folder\n"
+        f"context = multiprocessing.get_context({method!r})\n"
+        "with ProcessPoolExecutor(1, mp_context=context) as executor:\n"
+        "    process = executor.submit(os.getpid).result()\n"
+        "    folder = pathlib.Path(executor.submit(spill_folder, process).result())\n"
+        "    print(folder.is_dir())\n"
+        "print(folder.exists())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.split() == ["True", "False"]
+    assert not [*tmp_path.iterdir()]

@@ -11,7 +11,9 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import Laplace, Projected
-from tests.stats import binomial_above, binomial_agrees
+from geomdp.tabulation import covariance
+from geomdp.tabulation.tasks import task_of
+from tests.stats import LEVEL, binomial_above, binomial_agrees
 
 SCHEMA = gd.data.Schema.from_dict(
     {
@@ -191,3 +193,167 @@ def test_attributes_must_not_be_named_as_columns_of_the_result(name):
     schema = gd.data.Schema.from_dict({name: bool})
     with pytest.raises(ValueError, match=rf"columns \['{name}'\] must be renamed"):
         gd.release(pd.DataFrame({name: [True]}), schema, "marginals:1", epsilon=1.0)
+
+
+# --- tables of several orders, chosen one by one, with weights ----------------------------------
+
+THREE = gd.data.Schema.from_dict(
+    {"region": ["north", "south", "east"], "smoker": bool, "age": ["young", "old"]}
+)
+HUNDRED = pd.DataFrame(
+    {
+        "region": ["north", "south", "east", "north"] * 25,
+        "smoker": [True, False] * 50,
+        "age": ["young", "old", "old", "old"] * 25,
+    }
+)
+SURE = {"epsilon": 1e9, "mechanism": Laplace, "rng": 0}
+
+
+def test_several_orders_and_chosen_tables_in_one_release():
+    result = gd.release(HUNDRED, THREE, ["marginals:1", ("age", "region")], **SURE)
+    assert list(result.tables) == [("region",), ("smoker",), ("age",), ("region", "age")]
+    assert result.tables[("region",)]["north"] == pytest.approx(0.5)
+    assert result.tables[("region", "age")].loc["north", "young"] == pytest.approx(0.25)
+    assert list(result.to_frame()["table"].unique()) == ["region", "smoker", "age", "region x age"]
+
+
+def test_answers_are_shares_whatever_the_weights():
+    asked = [("region", "smoker"), ("age",)]
+    plain = gd.release(HUNDRED, THREE, asked, **SURE)
+    weighted = gd.release(HUNDRED, THREE, asked, weights=[3, 0.5], **SURE)
+    np.testing.assert_allclose(weighted.answers, plain.answers, atol=1e-6)
+
+
+def test_a_heavy_table_has_smaller_errors_and_intervals():
+    options = {"epsilon": 1.0, "mechanism": Laplace, "unbiased": True, "rng": 0}
+    asked = [("region",), ("age",)]
+    plain = gd.release(HUNDRED, THREE, asked, **options)
+    heavy = gd.release(HUNDRED, THREE, asked, weights=[4, 1], **options)
+    assert heavy.noise_std[0] < plain.noise_std[0]
+    assert heavy.noise_std[-1] > plain.noise_std[-1]
+    low, high = heavy.interval()
+    inside = (low > 0) & (high < 1)  # intervals that are not cut at 0 or 1
+    centres = ((low + high) / 2)[inside]
+    np.testing.assert_allclose(centres, heavy.answers[inside])
+
+
+def test_one_table_alone_is_one_table():
+    task = task_of(THREE, [("age", "region")])
+    assert task.columns == ("region", "age")
+    assert task.description == "the table region x age"
+    assert isinstance(task.workload, gd.workloads.MarginalTables)
+
+
+def test_columns_are_those_of_the_mixture():
+    asked = ["marginals:1", ("smoker", "age")]
+    task = task_of(THREE, asked, columns=["region"], weights=[1, 2])
+    assert task.columns == ("region", "smoker", "age")
+    assert "the table smoker x age (weight 2)" in task.description
+
+
+@pytest.mark.parametrize(
+    ("asked", "weights", "message"),
+    [
+        ([], None, "at least 1 specification or table, got 0"),
+        (["marginals:1"], [1, 2], "1 entries, one for each workload or table, got 2"),
+        (["marginals:1"], [-1], "weights must be a finite number above 0"),
+        ([("region", "shoes")], None, "got 'shoes'"),
+        (["marginals:1", "prefixes:age"], None, "each of several workloads must consist of tables"),
+        (["marginals:1", ("age",)], None, "tables must differ"),
+    ],
+)
+def test_mixtures_that_are_refused(asked, weights, message):
+    with pytest.raises(ValueError, match=message):
+        gd.release(HUNDRED, THREE, asked, weights=weights, **SURE)
+
+
+def test_intervals_include_the_rounding_of_weighted_answers():
+    """Answers with the weight 1/3 are rounded, and the noise is far below the rounding errors."""
+    result = gd.release(HUNDRED, THREE, [("region",), ("age",)], weights=[1 / 3, 1], **SURE)
+    # Answers with the weight 1 are not rounded, so their intervals cover the noise alone. The level
+    # near 1 makes a miss unlikely.
+    low, high = result.interval(1 - LEVEL)
+    truth = np.array([0.5, 0.25, 0.25, 0.25, 0.75])
+    assert ((low <= truth) & (truth <= high)).all()
+    assert (high - low).max() < 1e-7
+
+
+# --- covariances in the units of the columns, and workloads of schemas --------------------------
+
+BOUNDED = gd.data.Schema.from_dict(
+    {"age": {"bounds": [0, 120]}, "income": {"bounds": [-100, 900]}, "smoker": bool}
+)
+ROWS = 500
+PRECISE = gd.PureDP(1e8)
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 90, ROWS)
+    income = 5 * age + rng.uniform(0, 300, ROWS)
+    return pd.DataFrame({"age": age, "income": income, "smoker": rng.random(ROWS) < 0.5})
+
+
+def test_covariances_are_those_of_the_records(people, tmp_path):
+    found = covariance(people, BOUNDED, privacy=PRECISE, rng=0)
+    expected = people[["age", "income"]].cov(ddof=0)
+    assert list(found.frame.index) == list(found.frame.columns) == ["age", "income"]
+    np.testing.assert_allclose(found.frame, expected, rtol=1e-3)
+    assert "covariance of 2 columns: seeded" in repr(found)
+    assert "<table" in found._repr_html_()
+    people.to_csv(tmp_path / "r.csv", index=False)
+    stored = covariance(tmp_path / "r.csv", BOUNDED, privacy=PRECISE, rng=0)
+    np.testing.assert_array_equal(stored.frame, found.frame)
+
+
+def test_one_column_and_its_guarantee(people):
+    found = covariance(people, BOUNDED, privacy=gd.ZCDP(0.5), columns=["income"])
+    assert str(found.guarantee).startswith("0.5-zCDP")
+    assert found.frame.shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ["smoker"]}, "must name real columns"),
+        ({"n": 7}, "must number n = 7, got 500"),
+        ({"adjacency": gd.Adjacency.ADD_REMOVE}, "a covariance needs replace-one"),
+        ({"adjacency": gd.Adjacency.ADD_REMOVE, "n": 500}, "a covariance needs replace-one"),
+    ],
+)
+def test_covariances_that_are_refused(people, options, message):
+    ledger = gd.Ledger(gd.PureDP(1e9), adjacency=options.get("adjacency", gd.Adjacency.REPLACE_ONE))
+    with pytest.raises(ValueError, match=message):
+        covariance(people, BOUNDED, privacy=PRECISE, ledger=ledger, **options)
+    assert not ledger.spends()
+
+
+def test_a_ledger_refuses_before_records_are_read(tmp_path):
+    with pytest.raises(gd.BudgetExhausted):
+        covariance(
+            tmp_path / "absent.csv", BOUNDED, privacy=PRECISE, ledger=gd.Ledger(gd.PureDP(1.0))
+        )
+
+
+def test_a_schema_makes_workloads():
+    assert BOUNDED.workload("histogram").n_queries == 2
+    assert BOUNDED.workload("marginals", k=1) == gd.workloads.MarginalTables({"smoker": 2}, 1)
+    for kind, k in (("marginals", None), ("histogram", 1), ("cube", 2)):
+        with pytest.raises(ValueError, match="must be 'marginals' with k, or 'histogram'"):
+            BOUNDED.workload(kind, k=k)
+    with pytest.raises(ValueError, match="at least 1 discrete column"):
+        BOUNDED.select(["age"]).workload("histogram")
+
+
+def test_the_index_of_a_frame_names_queries():
+    queries = pd.DataFrame([[1, 0, 1], [0, 1, 1]], index=["first or last", "not the first"])
+    workload = gd.workloads.Explicit(queries)
+    assert workload.labels() == ["first or last", "not the first"]
+    assert gd.workloads.Explicit(queries.to_numpy()).labels() == ["q0", "q1"]
+
+
+def test_no_records_are_refused(people):
+    with pytest.raises(ValueError, match="at least 1 record"):
+        covariance(people[:0], BOUNDED, privacy=PRECISE)
