@@ -166,7 +166,8 @@ def audit_noise(
     the sums between neighbours. The first half of the draws is for training: at most 20,000 of
     them, for each input, choose v among the vertices of the hull of all such changes, and all
     choose an event "a score of the output reaches a threshold", for the score of a learner or the
-    log-density ratio. The second half tests the event, as in `audit`.
+    log-density ratio. The second half tests the event, as in `audit`. ``ValueError`` if a parameter
+    is out of range, neighbours always have the same sums, or draws have a wrong shape.
 
     Parameters
     ----------
@@ -185,12 +186,6 @@ def audit_noise(
         `points` and `shifts`, both (b, m).
     level, rng : float, random state
         As for `audit`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, the workload has more than 2048 queries, neighbours always
-        have the same sums, or draws have a wrong shape.
 
     Examples
     --------
@@ -282,15 +277,6 @@ class PrivateSums(Protocol):
         """Private answers (m,) from exact sums (p,)."""
 
 
-@runtime_checkable
-class Additive(PrivateSums, Protocol):
-    """A mechanism that releases (sums of the records' answers + noise) / n."""
-
-    @property
-    def noise(self) -> AdditiveNoise:
-        """The noise on sums."""
-
-
 def audit_mechanism(
     mechanism: PrivateSums,
     *,
@@ -304,6 +290,8 @@ def audit_mechanism(
 
     For an additive mechanism, draws of its noise are tested (`audit_noise`). The log-density ratio
     is used if the noise has one. Any other mechanism is run on data sets (`audit_runs`).
+    ``ValueError`` if a parameter is out of range, the sums are the same for all neighbours tried,
+    or an additive mechanism has more than 2048 queries.
 
     Parameters
     ----------
@@ -323,12 +311,6 @@ def audit_mechanism(
     level, rng : float, random state
         As for `audit`.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, the sums are the same for all neighbours tried, or an
-        additive mechanism has more than 2048 queries.
-
     Examples
     --------
     >>> import geomdp as gd
@@ -338,15 +320,14 @@ def audit_mechanism(
     >>> result.refuted, result.epsilon_lower_bound <= 1.0
     (False, True)
     """
-    density = None
-    if isinstance(mechanism, Additive):
-        density = stated_density(mechanism.noise)
+    require_type(mechanism, PrivateSums, "mechanism")
+    noise = getattr(mechanism, "noise", None)
+    density = None if noise is None else stated_density(noise)
     learners = (*learners, *without_density) if density is None else learners
     settings: Any = {"trials": trials, "learners": learners, "level": level, "rng": rng}
-    if not isinstance(mechanism, Additive):
+    if noise is None:
         return audit_runs(mechanism, **settings)
-    noise, workload, claim = mechanism.noise, mechanism.workload, mechanism.guarantee
-    return audit_noise(noise, workload, claim, density=density, **settings)
+    return audit_noise(noise, mechanism.workload, mechanism.guarantee, density=density, **settings)
 
 
 def audit_runs(
@@ -360,7 +341,6 @@ def audit_runs(
     """As `audit_mechanism`, but with full runs on at most 4 pairs of neighbouring data sets, those
     with the largest changes of the sums, so that faults outside the noise are seen too.
     """
-    require_type(mechanism, PrivateSums, "mechanism")
     generator = np.random.default_rng(rng)
     pairs = neighbouring_pairs(mechanism, learners, generator)
     return audit_pairs(pairs, mechanism.guarantee, trials=trials, level=level, rng=generator)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import FloatArray, RandomState
+from geomdp._typing import RandomState
 from geomdp._validation import require_type, whole
 from geomdp.audit.claims import (
     AuditResult,
@@ -125,7 +125,10 @@ def _best_threshold(
 ) -> ScoreEvent:
     claims = claims_of(privacy)
     scores_a, scores_b = scores_of(score, outputs_a), scores_of(score, outputs_b)
-    thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
+    # Distinct scores at geometric ranks from both ends of the sorted sample.
+    ordered = np.sort(np.concatenate([scores_a, scores_b]))
+    steps = np.geomspace(1, len(ordered), RANKS).astype(np.int64)
+    thresholds = np.unique(np.concatenate([ordered[steps - 1], ordered[-steps]]))
     hits_a, hits_b = (
         len(scores) - np.searchsorted(np.sort(scores), thresholds)
         for scores in (scores_a, scores_b)
@@ -134,13 +137,6 @@ def _best_threshold(
     excess = (bounds - np.array([claim.epsilon for claim in claims])[:, None]).max(axis=0)
     best = int(np.argmax(excess))
     return ScoreEvent(name, score, float(thresholds[best]), float(excess[best]))
-
-
-def _thresholds(scores: FloatArray) -> FloatArray:
-    """Distinct scores at geometric ranks from both ends of the sorted sample."""
-    ordered = np.sort(scores)
-    steps = np.geomspace(1, len(ordered), RANKS).astype(np.int64)
-    return np.unique(np.concatenate([ordered[steps - 1], ordered[-steps]]))
 
 
 def judge(

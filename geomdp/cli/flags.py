@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
@@ -66,18 +66,22 @@ def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None)
     raise ValueError(f"give either --epsilon (with or without --delta) or --rho, got {given}")
 
 
-def real(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"must be a number, got {text!r}") from error
+Value = TypeVar("Value")
 
 
-def whole_number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"must be a whole number, got {text!r}") from error
+def _reader(read: Callable[[str], Value], wanted: str) -> Callable[[str], Value]:
+    """The parser of a flag that must be as `wanted` says."""
+
+    def parser(text: str) -> Value:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise typer.BadParameter(f"must be {wanted}, got {text!r}") from error
+
+    return parser
+
+
+real, whole_number = _reader(float, "a number"), _reader(int, "a whole number")
 
 
 def check_whole(flag: str, value: int | None, minimum: int) -> None:
@@ -91,14 +95,6 @@ def check_normaliser(n: int | None, adjacency: Adjacency) -> None:
     check_whole("--n", n, minimum=1)
     if adjacency is Adjacency.ADD_REMOVE and n is None:
         raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
-
-
-def _adjacency(text: str) -> AdjacencyFlag:
-    try:
-        return AdjacencyFlag(text)
-    except ValueError as error:
-        known = " or ".join(AdjacencyFlag)
-        raise typer.BadParameter(f"must be {known}, got {text!r}") from error
 
 
 #: The value of --mechanism that lets `geomdp.advise` choose the mechanism.
@@ -187,7 +183,9 @@ Delta: TypeAlias = Annotated[float | None, _option("--delta D", real)]
 Rho: TypeAlias = Annotated[float | None, _option("--rho R", real)]
 Above10: TypeAlias = Annotated[bool, _option("--epsilon-above-10")]
 ExactOnly: TypeAlias = Annotated[bool, _option("--exact/--allow-heuristic")]
-Neighbours: TypeAlias = Annotated[AdjacencyFlag, _option("--adjacency NAME", _adjacency)]
+Neighbours: TypeAlias = Annotated[
+    AdjacencyFlag, _option("--adjacency NAME", _reader(AdjacencyFlag, " or ".join(AdjacencyFlag)))
+]
 Mechanism: TypeAlias = Annotated[str, _option("--mechanism NAME")]
 Effort: TypeAlias = Annotated[float | None, _option("--effort SECONDS", real)]
 LedgerFile: TypeAlias = Annotated[Path | None, _option("--ledger FILE")]

@@ -53,7 +53,7 @@ class _Declaration:
     #: The parameter with the values that this kind must declare; empty if there is none.
     key: ClassVar[str]
 
-    def _check_name_and_flags(self) -> None:
+    def __post_init__(self) -> None:
         name = self.name
         check_name(name)
         for each in fields(self):  # type: ignore[arg-type]  # every kind is a dataclass
@@ -64,6 +64,7 @@ class _Declaration:
         if self.drafted and self.confirmed:
             raise ValueError(f"column {name!r}: either drafted or confirmed can be true, not both")
         self._check_missing_texts()
+        self._check_marks()
 
     def _check_missing_texts(self) -> None:
         given = getattr(self, "missing_texts", ())
@@ -78,6 +79,19 @@ class _Declaration:
         if both:
             raise ValueError(f"column {self.name!r}: {both} are missing_texts and categories")
         object.__setattr__(self, "missing_texts", tuple(given))
+
+    def _check_marks(self) -> None:
+        """Raise ``ValueError`` unless the marks of numbers are known and differ."""
+        decimal, thousands = getattr(self, "decimal", "."), getattr(self, "thousands", "")
+        if decimal not in (".", ",") or thousands not in THOUSANDS:
+            raise ValueError(
+                f"column {self.name!r}: decimal must be '.' or ',' and thousands one of "
+                f"{THOUSANDS}, got {decimal!r} and {thousands!r}"
+            )
+        if decimal == thousands:
+            raise ValueError(
+                f"column {self.name!r}: decimal and thousands must differ, both are {decimal!r}"
+            )
 
     def to_dict(self) -> dict[str, object]:
         """The declaration as in a schema file: no name, and no parameter that has its default."""
@@ -155,14 +169,21 @@ class CategoricalColumn(_Declaration):
     key = "categories"
 
     def __post_init__(self) -> None:
-        self._check_name_and_flags()
+        super().__post_init__()
         if not _is_list(self.categories) or not self.categories:
             raise ValueError(
                 f"column {self.name!r}: categories must be a list of at least 1 category, "
                 f"got {self.categories!r}"
             )
-        texts = tuple(_category(category, self.name) for category in self.categories)
-        object.__setattr__(self, "categories", texts)
+        for category in self.categories:
+            wrong = None
+            if not isinstance(category, str) and not is_whole(category):
+                wrong = f"be text or a whole number, got {category!r}"
+            elif not is_shown(as_text(category)):
+                wrong = f"have no control character, got {as_text(category)!r}"
+            if wrong:
+                raise ValueError(f"column {self.name!r}: a category must {wrong}")
+        object.__setattr__(self, "categories", tuple(map(as_text, self.categories)))
         self._check_missing_texts()  # again, because categories are texts now
         compared = [loosened(label) if self.loose else label for label in self.labels]
         repeated = sorted({text for text in compared if compared.count(text) > 1})
@@ -208,9 +229,6 @@ class BooleanColumn(_Declaration):
     kind = "boolean"
     key = ""
 
-    def __post_init__(self) -> None:
-        self._check_name_and_flags()
-
     @property
     def labels(self) -> tuple[str, ...]:
         """One label per code."""
@@ -221,7 +239,8 @@ class BooleanColumn(_Declaration):
 class NumericColumn(_Declaration):
     """A column of numbers in bins: x has code i if e_i <= x < e_(i+1), for edges e_0 < ... < e_k.
 
-    The value e_k is in the last bin. A value below e_0 or above e_k is an error.
+    The value e_k is in the last bin. A value below e_0 or above e_k is an error. ``ValueError`` for
+    fewer than 2 edges, edges that are not finite and increasing, or a name that is not valid.
 
     Parameters
     ----------
@@ -237,12 +256,6 @@ class NumericColumn(_Declaration):
         thousands, one of `THOUSANDS`. A text has all marks between its thousands, or none.
     drafted, confirmed : bool
         As for `CategoricalColumn`.
-
-    Raises
-    ------
-    ValueError
-        If the name is not valid, there are fewer than 2 edges, or they are not finite and
-        increasing.
 
     Examples
     --------
@@ -264,8 +277,7 @@ class NumericColumn(_Declaration):
     key = "edges"
 
     def __post_init__(self) -> None:
-        self._check_name_and_flags()
-        _check_marks(self)
+        super().__post_init__()
         edges = _numbers(self.edges, f"column {self.name!r}: edges")
         if len(edges) < 2 or any(low >= high for low, high in pairwise(edges)):
             raise ValueError(
@@ -291,7 +303,8 @@ class RealColumn(_Declaration):
     """A column of real numbers with public bounds, mapped to [-1, 1].
 
     x becomes 2 (x - low) / (high - low) - 1. If `clip` is False, a value outside the bounds is an
-    error.
+    error. ``ValueError`` unless the bounds are two finite numbers, low < high, with a finite
+    difference, and the name is valid.
 
     Parameters
     ----------
@@ -306,12 +319,6 @@ class RealColumn(_Declaration):
         As for `NumericColumn`.
     drafted, confirmed : bool
         As for `CategoricalColumn`.
-
-    Raises
-    ------
-    ValueError
-        If the name is not valid, or the bounds are not two finite numbers, low < high, with a
-        finite difference.
 
     Examples
     --------
@@ -337,8 +344,7 @@ class RealColumn(_Declaration):
     key = "bounds"
 
     def __post_init__(self) -> None:
-        self._check_name_and_flags()
-        _check_marks(self)
+        super().__post_init__()
         bounds = _numbers(self.bounds, f"column {self.name!r}: bounds")
         if len(bounds) != 2 or not 0 < bounds[1] - bounds[0] < math.inf:
             raise ValueError(
@@ -380,7 +386,8 @@ class DateColumn(_Declaration):
 
     Records hold dates, times with a date, or texts. A text is a day by ISO 8601, such as
     "2024-02-29", which a time may follow, or three numbers in the declared order with "/", "-", "."
-    or a blank between them, of which the year has four digits.
+    or a blank between them, of which the year has four digits. ``ValueError`` unless the days are
+    two days in order, the name is valid, and `by` and `order` are among the words below.
 
     Parameters
     ----------
@@ -395,12 +402,6 @@ class DateColumn(_Declaration):
         Order of the numbers in texts: ``"ymd"``, ``"dmy"`` or ``"mdy"``.
     missing, missing_texts, drafted, confirmed : bool, sequence of str, bool, bool
         As for `CategoricalColumn`.
-
-    Raises
-    ------
-    ValueError
-        If the name is not valid, the days are not two days in order, or `by` or `order` is none of
-        the words above.
 
     Examples
     --------
@@ -422,7 +423,7 @@ class DateColumn(_Declaration):
     key = "days"
 
     def __post_init__(self) -> None:
-        self._check_name_and_flags()
+        super().__post_init__()
         for parameter, words in (("by", [*Calendar]), ("order", [*DayOrder])):
             value = getattr(self, parameter)
             if value not in words:
@@ -601,20 +602,6 @@ def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     return re.compile(f"([+-]?(?:{grouped}[0-9]+))(?:{re.escape(decimal)}([0-9]*))?")
 
 
-def _check_marks(column: NumericColumn | RealColumn) -> None:
-    """Raise ``ValueError`` unless the decimal mark and that of thousands are known and differ."""
-    if column.decimal not in (".", ",") or column.thousands not in THOUSANDS:
-        raise ValueError(
-            f"column {column.name!r}: decimal must be '.' or ',' and thousands one of "
-            f"{THOUSANDS}, got {column.decimal!r} and {column.thousands!r}"
-        )
-    if column.decimal == column.thousands:
-        raise ValueError(
-            f"column {column.name!r}: decimal and thousands must differ, both are "
-            f"{column.decimal!r}"
-        )
-
-
 def check_name(name: object) -> None:
     """Raise ``ValueError`` if `name` cannot be the name of a column."""
     if not isinstance(name, str) or not name:
@@ -630,19 +617,6 @@ def is_shown(text: str) -> bool:
         or unicodedata.bidirectional(character) in REORDERING
         for character in text
     )
-
-
-def _category(category: object, name: str) -> str:
-    if not isinstance(category, str) and not is_whole(category):
-        raise ValueError(
-            f"column {name!r}: a category must be text or a whole number, got {category!r}"
-        )
-    text = as_text(category)
-    if not is_shown(text):
-        raise ValueError(
-            f"column {name!r}: a category must have no control character, got {text!r}"
-        )
-    return text
 
 
 def _written(value: object) -> object:

@@ -503,6 +503,10 @@ def source_of(
 ) -> Source:
     """The source that reads `records`.
 
+    ``FileNotFoundError`` if there is no such file, or none in the folder or for the pattern;
+    ``ValueError`` for another type, or a file there whose name does not end in .csv, .csv.gz or
+    .parquet.
+
     Parameters
     ----------
     records : path, DataFrame, Table or Source
@@ -511,14 +515,6 @@ def source_of(
         order of their paths, but no file or subfolder whose name starts with a dot or an
         underscore. A DataFrame of pandas, polars or Dask, or an Arrow table. A source, such as
         `Query`, is returned unchanged.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file, or no file in the folder or for the pattern.
-    ValueError
-        If `records` has another type. If the name of a file in a folder, or of a file that matches
-        a pattern, does not end in .csv, .csv.gz or .parquet.
 
     Examples
     --------

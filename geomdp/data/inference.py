@@ -101,7 +101,9 @@ def infer_schema(
     * skip otherwise, with the reason.
 
     Missing values, and texts such as "NA" that stand for them in a column of numbers, days or truth
-    values, get a category of their own.
+    values, get a category of their own. ``ValueError`` for the reasons given at `read_chunks` and
+    `source_of`, if there are no rows, or if no column gets another kind than skip (with the reason
+    for each).
 
     Parameters
     ----------
@@ -121,12 +123,6 @@ def infer_schema(
     InferredSchema
         All columns of the draft have the mark `drafted`, which withdraws the privacy claim of a
         release; see `Schema.confirm`.
-
-    Raises
-    ------
-    ValueError
-        For the reasons given at `read_chunks` and `source_of`. If there are no rows. If no column
-        gets another kind than skip; the message has the reason for each.
 
     Examples
     --------

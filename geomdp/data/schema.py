@@ -110,6 +110,8 @@ _EXAMPLES: dict[str, dict[str, object]] = {
 class Schema:
     """The declared columns of a table of records, in order.
 
+    ``ValueError`` if there are no columns, an entry has another type, or two names are equal.
+
     Parameters
     ----------
     columns : sequence of CategoricalColumn, BooleanColumn, NumericColumn, DateColumn or RealColumn
@@ -118,11 +120,6 @@ class Schema:
         Columns of the records that are known and not used.
     csv : CsvFormat
         How CSV files of the records are written.
-
-    Raises
-    ------
-    ValueError
-        If there are no columns, an entry has another type, or two names are equal.
 
     Examples
     --------
@@ -248,18 +245,16 @@ class Schema:
     def workload(self, kind: str, *, k: int | None = None) -> MarginalTables | Histogram:
         """Queries about all discrete columns.
 
+        ``ValueError`` for another `kind`, if `k` is missing, out of range, or given for
+        ``"histogram"``, if there is no discrete column, or if one was read from records, as for
+        `universe`.
+
         Parameters
         ----------
         kind : str
             ``"marginals"`` for all k-way tables, ``"histogram"`` for the joint table.
         k : int, optional
             Number of columns of each table, for ``"marginals"`` only.
-
-        Raises
-        ------
-        ValueError
-            For another `kind`. If `k` is missing, out of range, or given for ``"histogram"``. If
-            there is no discrete column, or a column was read from records, as for `universe`.
         """
         self.check_public()
         if not self.levels:
@@ -285,18 +280,15 @@ class Schema:
     def from_dict(cls, columns: Mapping[str, object]) -> Schema:
         """The schema with the given columns, in order.
 
+        The message of a ``ValueError`` has one line for each fault, with the name of the column and
+        what to write.
+
         Parameters
         ----------
         columns : mapping
             The object of a schema file (`geomdp.data.schema` describes the format), or its columns
             alone: the key is the name of a column, and the value is a mapping such as
             ``{"edges": [0, 18, 65], "missing": True}``, a list of categories, or the type ``bool``.
-
-        Raises
-        ------
-        ValueError
-            If a declaration is not valid. The message has one line for each fault, with the name of
-            the column and what to write.
         """
         declared, csv = _declarations(columns)
         return cls(*_columns(declared), csv)
@@ -304,6 +296,9 @@ class Schema:
     @classmethod
     def from_dtypes(cls, frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str] = ()) -> Schema:
         """The schema that the types of the columns declare. No value is read.
+
+        ``ValueError`` if a column has another type, declares no category or has a name that is not
+        text, or a name in `missing` is not a column.
 
         Parameters
         ----------
@@ -314,12 +309,6 @@ class Schema:
             guarantee holds.
         missing : sequence of str
             Columns in which values can be missing. Each gets a category for missing values.
-
-        Raises
-        ------
-        ValueError
-            If a column has another type, declares no category or has a name that is not text. If a
-            name in `missing` is not a column.
         """
         names = list(frame.columns)
         if not all(isinstance(name, str) for name in names):

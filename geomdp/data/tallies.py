@@ -113,7 +113,7 @@ class Tallies:
     def _holder(self, columns: Table) -> Table:
         """The first counted table that contains all `columns`; ``ValueError`` if there is none."""
         bits = self._containing(columns)
-        if not bits:
+        if bits == 0:
             counted = ", ".join(map(str, self.cells))
             raise ValueError(
                 f"the table of columns {columns} was not counted and cannot be summed from the "

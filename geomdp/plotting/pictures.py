@@ -116,7 +116,8 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     """Outline of the linear image {rows @ x : x in K} in the plane or in space.
 
     It is computed from the vertices if the body lists at most 2^16, and else from extreme points in
-    many directions, or, for a body without `extreme_point`, from tangent planes.
+    many directions, or, for a body without `extreme_point`, from tangent planes. `MissingOracle` if
+    the body has no support function and lists no vertices, and ``ValueError`` if it is no `Body`.
 
     Parameters
     ----------
@@ -124,13 +125,6 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
         K in R^m, with a support function or listed vertices.
     rows : (2, m) or (3, m) array
         The map to the plane or to space.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`.
-    MissingOracle
-        If the body has no support function and lists no vertices.
 
     Examples
     --------
@@ -239,7 +233,9 @@ def draw(
 
     A body in R^2 or R^3 is drawn in its own coordinates. A body of dimension two or three in a
     larger space is drawn in orthonormal coordinates of its affine hull. For any other body, draw a
-    linear image (`draw_shadow`) or a slice (`draw_slice`).
+    linear image (`draw_shadow`) or a slice (`draw_slice`). ``ValueError`` for a body of another
+    dimension, or axes of another dimension than the picture; `MissingOracle` if the body has no
+    support function and lists no vertices.
 
     Parameters
     ----------
@@ -261,13 +257,6 @@ def draw(
         In the plane, a polygon, or a marker for a single point. In space, the surface and, if there
         are any, the edges. For a point or a segment in space, a line with markers. The attribute
         ``axes`` of every artist is set.
-
-    Raises
-    ------
-    ValueError
-        For a body of another dimension, or axes of another dimension than the picture.
-    MissingOracle
-        If the body has no support function and lists no vertices.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def draw_projection(
 
     A segment is normal to the boundary of the body at the nearest point. In the plane, the
     supporting line through that point is drawn as well. Answers inside the body are their own
-    nearest points.
+    nearest points. ``ValueError`` for answers, a body or axes of other dimensions.
 
     Parameters
     ----------
@@ -71,11 +71,6 @@ def draw_projection(
     list of Artist
         The answers as rings and the nearest points as dots. Then, for each answer outside the body,
         the segment and, in the plane, the supporting line.
-
-    Raises
-    ------
-    ValueError
-        For answers, a body or axes of other dimensions.
 
     Examples
     --------
@@ -381,7 +376,8 @@ def animate_projection(
     """Animate noisy answers that move away from K, and their projections on K.
 
     Frame t = 0, .., T - 1 shows the answers truth + noise * t / (T - 1), T = `frames`. The error of
-    the projected answers never exceeds the diameter of K.
+    the projected answers never exceeds the diameter of K. ``ValueError`` if `body` is not planar,
+    `truth` lies outside, or `frames` is below 2.
 
     Parameters
     ----------
@@ -393,11 +389,6 @@ def animate_projection(
         Noise of the last frame.
     frames : int
         Number of frames, at least 2.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not planar, `truth` lies outside the body, or `frames` is below 2.
 
     Examples
     --------

@@ -513,7 +513,9 @@ def covariance(
 
     The d columns with bounds [low, high] are mapped to [-1, 1] and divided by sqrt(d), so that
     records lie in the unit ball of R^d. The covariance matrix of the mapped columns is released,
-    and scaled back to the units of the columns.
+    and scaled back to the units of the columns. The errors are those of `release`, and
+    ``ValueError`` under add/remove, if a column is not real, or if a value is missing or outside
+    the bounds of a column that does not clip (the message names row and column).
 
     Parameters
     ----------
@@ -529,15 +531,6 @@ def covariance(
     columns : sequence of str, optional
         Names of real columns; by default all real columns of the schema.
     ledger, rng : Ledger, random state
-        As for `release`.
-
-    Raises
-    ------
-    ValueError
-        Under add/remove. If a column is unknown or not real, a value is missing or is outside the
-        bounds of a column that does not clip (the message names row and column), or a parameter is
-        wrong. The error is raised before the ledger pays.
-    BudgetExhausted
         As for `release`.
 
     Notes
