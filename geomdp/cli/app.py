@@ -105,22 +105,22 @@ def draft(
     force: flags.Force = False,
 ) -> None:
     """Draft a schema for the records in DATA, and print what was decided about each column."""
-    from geomdp.data.files import column_names, csv_format
-    from geomdp.data.schema import document_text
-
     check_output(out, (".json",), force, inputs=(data,))
     if look:
         inferred = gd.data.infer_schema(data)
         text = inferred.schema.to_json() + "\n"
-        rows = [(d.name, d.kind, d.drafted, d.to_state) for d in inferred.decisions]
+        decided = [(d.name, d.kind, d.drafted, d.to_state) for d in inferred.decisions]
         if out is not None:
-            display.print_table(["column", "kind", "read from the records", "to state"], rows)
+            display.print_table(["column", "kind", "read from the records", "to state"], decided)
         display.warn(
             "the draft depends on the records, so a release with it has no privacy claim. If you "
             "know what it says without the records, or have edited it so, state it with "
             f"`geomdp schema confirm {out or 'FILE'}`"
         )
     else:
+        from geomdp.data.files import column_names, csv_format
+        from geomdp.data.schema import document_text
+
         csv = csv_format(data)
         names = column_names(data, csv)
         skipped = [gd.data.SkippedColumn(name, TO_DECLARE) for name in names]

@@ -175,7 +175,8 @@ class CategoricalColumn(_Declaration):
                 f"column {self.name!r}: categories must be a list of at least 1 category, "
                 f"got {self.categories!r}"
             )
-        for category in self.categories:
+        given: Sequence[object] = self.categories
+        for category in given:
             wrong = None
             if not isinstance(category, str) and not is_whole(category):
                 wrong = f"be text or a whole number, got {category!r}"
@@ -183,7 +184,7 @@ class CategoricalColumn(_Declaration):
                 wrong = f"have no control character, got {as_text(category)!r}"
             if wrong:
                 raise ValueError(f"column {self.name!r}: a category must {wrong}")
-        object.__setattr__(self, "categories", tuple(map(as_text, self.categories)))
+        object.__setattr__(self, "categories", tuple(map(as_text, given)))
         self._check_missing_texts()  # again, because categories are texts now
         compared = [loosened(label) if self.loose else label for label in self.labels]
         repeated = sorted({text for text in compared if compared.count(text) > 1})
