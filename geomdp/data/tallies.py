@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from itertools import chain
 from operator import add
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +94,14 @@ class Tallies:
         """As `table` for several tables. Shared sums are computed once."""
         by_holder: dict[Table, dict[Table, None]] = {}
         for columns in wanted:
-            by_holder.setdefault(self._holder(columns), {})[tuple(sorted(columns))] = None
+            holder = self.holder(columns)
+            if holder is None:
+                counted = ", ".join(map(str, self.cells))
+                raise ValueError(
+                    f"the table of columns {columns} was not counted and cannot be summed from the "
+                    f"tables that were counted: {counted}"
+                )
+            by_holder.setdefault(holder, {})[tuple(sorted(columns))] = None
         summed: dict[Table, IntArray] = {}
         for holder, inside in by_holder.items():
             counts = self.cells[holder].reshape([self.levels[column] for column in holder])
@@ -106,36 +113,18 @@ class Tallies:
             found.append(np.asarray(summed[kept].transpose(order)))
         return found
 
-    def has(self, columns: Table) -> bool:
-        """Whether a counted table contains all `columns`."""
-        return self._containing(columns) != 0
-
-    def _holder(self, columns: Table) -> Table:
-        """The first counted table that contains all `columns`; ``ValueError`` if there is none."""
-        bits = self._containing(columns)
-        if bits == 0:
-            counted = ", ".join(map(str, self.cells))
-            raise ValueError(
-                f"the table of columns {columns} was not counted and cannot be summed from the "
-                f"tables that were counted: {counted}"
-            )
-        return list(self.cells)[(bits & -bits).bit_length() - 1]
-
-    def _containing(self, columns: Table) -> int:
-        """A number whose bit j is 1 if counted table j contains all `columns`."""
-        bits = (1 << len(self.cells)) - 1
-        for column in columns:
-            bits &= self._holders[column]
-        return bits
+    def holder(self, columns: Table) -> Table | None:
+        """The first counted table that contains all `columns`; None if there is none."""
+        places = set.intersection(*(self._holders[c] for c in columns)) if columns else {0}
+        return list(self.cells)[min(places)] if places else None
 
     @cached_property
-    def _holders(self) -> list[int]:
-        """For each column, a number whose bit j is 1 if counted table j contains the column."""
-        holders = [0] * len(self.levels)
-        for place, table in enumerate(self.cells):
-            for column in table:
-                holders[column] |= 1 << place
-        return holders
+    def _holders(self) -> list[set[int]]:
+        """For each column, the places of the counted tables that contain it."""
+        return [
+            {place for place, table in enumerate(self.cells) if column in table}
+            for column in range(len(self.levels))
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +146,7 @@ class CountedRecords:
         """Counts from which all `tables` follow, counted again if necessary; ``ValueError`` if the
         records cannot be counted again or their number has changed.
         """
-        missing = [table for table in tables if not self.tallies.has(table)]
+        missing = [table for table in tables if self.tallies.holder(table) is None]
         if not missing:
             return self
         if self.recount is None:
@@ -232,23 +221,6 @@ def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
     return sum(int(counts[bits]) for bits in odd)
 
 
-# Counts of records: the input of private measurements.
-
-
-class Counts(Protocol):
-    """Counts of records; `CountedRecords` and `RecordCounts` satisfy this protocol."""
-
-    @property
-    def count(self) -> int:
-        """Number of records."""
-
-    def table(self, columns: Sequence[int]) -> IntArray:
-        """Counts of the table of `columns`, with one axis per column, in the order of `columns`."""
-
-    def histogram(self) -> IntArray:
-        """How often each of the N elements of the universe occurs, as an array (N,)."""
-
-
 @dataclass(frozen=True, eq=False)
 class RecordCounts:
     """Counts of valid records that are in memory, in the encoding of the universe."""
@@ -272,6 +244,10 @@ class RecordCounts:
         size = self.universe.size
         assert size is not None
         return np.bincount(self.universe.numbers(self.records), minlength=size)
+
+
+#: Counts of records, of whichever the tables are asked: the input of private measurements.
+Counts: TypeAlias = CountedRecords | RecordCounts
 
 
 def _add_sums(
