@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
 
     from geomdp.data.frames import Tables
 
+#: Notes which values (n,) of a column are bad, what they must be, and the remedy.
+Note: TypeAlias = Callable[..., None]
 #: Largest number of chunks that are searched for more bad values after the first chunk with a bad
 #: value. With chunks of 131,072 rows, 16 chunks hold two million rows.
 SEARCHED = 16
@@ -211,25 +214,29 @@ def column_values(
             f"column {column.name!r} must hold texts, numbers, truth values, dates or times, got "
             f"the type {values.type}"
         )
+    note = partial(bad.add, column.name, first_row)
     if isinstance(column, CategoricalColumn | BooleanColumn | DateColumn):
-        return _coded(values, column, first_row, bad)
-    numbers, absent = _numbers(values, column, first_row, bad)
+        return _coded(values, column, note)
+    numbers, absent = _numbers(values, column, note)
     if isinstance(column, RealColumn):
-        bad.add(absent, WANTED[ABSENT], column.name, first_row)
-        return _scaled(numbers, column, first_row, bad)
-    bins = _binned(numbers, column, first_row, bad)
+        note(absent, WANTED[ABSENT])
+        return _scaled(numbers, column, note)
+    low, high = column.edges[0], column.edges[-1]
+    outside = (numbers < low) | (numbers > high)  # NaN is noted elsewhere, here and below
+    note(outside, f"between {as_text(low)} and {as_text(high)}", 'widen "edges" of the column')
+    bins = np.searchsorted(column.edges, numbers, side="right") - 1
+    bins = np.minimum(bins, len(column.edges) - 2).astype(np.int64)  # the last edge is inside
     if column.missing:
         bins[absent] = len(column.labels) - 1
     else:
-        bad.add(absent, WANTED[ABSENT], column.name, first_row, MISSING_REMEDY)
+        note(absent, WANTED[ABSENT], MISSING_REMEDY)
     return bins
 
 
 def _coded(
     values: pa.Array,
     column: CategoricalColumn | BooleanColumn | DateColumn,
-    first_row: int,
-    bad: BadValues,
+    note: Note,
 ) -> IntArray:
     """The codes (n,) of texts that are categories, truth values or days of `column`."""
     places, texts = distinct_texts(values)
@@ -247,10 +254,10 @@ def _coded(
     found = np.array([coded(text) for text in texts], dtype=np.int64)[places]
     if len(found) and found.min() < 0:
         inside = f"a day between {' and '.join(getattr(column, 'days', ()))}"
-        bad.add(found == ABSENT, WANTED[ABSENT], column.name, first_row, MISSING_REMEDY)
-        bad.add(found == ROUNDED, WANTED[ROUNDED], column.name, first_row)
-        bad.add(found == UNFIT, wanted, column.name, first_row, remedy)
-        bad.add(found == OUTSIDE, inside, column.name, first_row, 'change "days" of the column')
+        note(found == ABSENT, WANTED[ABSENT], MISSING_REMEDY)
+        note(found == ROUNDED, WANTED[ROUNDED])
+        note(found == UNFIT, wanted, remedy)
+        note(found == OUTSIDE, inside, 'change "days" of the column')
     return found
 
 
@@ -292,7 +299,7 @@ def _day_coder(column: DateColumn) -> tuple[Callable[[str], int], str, str]:
 
 
 def _numbers(
-    values: pa.Array, column: NumericColumn | RealColumn, first_row: int, bad: BadValues
+    values: pa.Array, column: NumericColumn | RealColumn, note: Note
 ) -> tuple[FloatArray, BoolArray]:
     """The numbers (n,) of a column, NaN if missing or bad, and which values (n,) are missing."""
     import pyarrow as pa
@@ -317,7 +324,7 @@ def _numbers(
         for v in stored
     ]
     numbers = np.where(absent, np.nan, np.array(spelt, dtype=np.float64)[places])
-    bad.add(np.isnan(numbers) & ~absent, "a number", column.name, first_row, MARKS_REMEDY)
+    note(np.isnan(numbers) & ~absent, "a number", MARKS_REMEDY)
     return numbers, absent
 
 
@@ -417,26 +424,16 @@ def _text_of_float(value: float | None, limit: float) -> str | int:
     return as_text(value)
 
 
-def _binned(numbers: FloatArray, column: NumericColumn, first_row: int, bad: BadValues) -> IntArray:
-    """The bins of numbers (n,). A value equal to the last edge belongs to the last bin."""
-    low, high = column.edges[0], column.edges[-1]
-    outside = (numbers < low) | (numbers > high)  # NaN is noted elsewhere, here and below
-    wanted = f"between {as_text(low)} and {as_text(high)}"
-    bad.add(outside, wanted, column.name, first_row, 'widen "edges" of the column')
-    bins = np.searchsorted(column.edges, numbers, side="right") - 1
-    return np.minimum(bins, len(column.edges) - 2).astype(np.int64)
-
-
-def _scaled(numbers: FloatArray, column: RealColumn, first_row: int, bad: BadValues) -> FloatArray:
+def _scaled(numbers: FloatArray, column: RealColumn, note: Note) -> FloatArray:
     """Numbers (n,), mapped from the bounds of `column` to [-1, 1]."""
     low, high = column.bounds
     if column.clip:
-        bad.add(np.isinf(numbers), "finite", column.name, first_row)
+        note(np.isinf(numbers), "finite")
         numbers = np.clip(numbers, low, high)
     remedy = 'widen "bounds" of the column, or add "clip": true'
     outside = (numbers < low) | (numbers > high)
     wanted = f"between {as_text(low)} and {as_text(high)}"
-    bad.add(outside, wanted, column.name, first_row, remedy)
+    note(outside, wanted, remedy)
     return 2 * ((numbers - low) / (high - low)) - 1
 
 

@@ -86,7 +86,7 @@ class BadValues:
         return bool(self.faults)
 
     def add(
-        self, bad: BoolArray, wanted: str, column: str, first_row: int, remedy: str = ""
+        self, column: str, first_row: int, bad: BoolArray, wanted: str, remedy: str = ""
     ) -> None:
         """Count the `bad` (n,) values of a column; value i is in row ``first_row + i``."""
         found = np.flatnonzero(bad)
@@ -272,7 +272,7 @@ def _pandas_batches(
         for place, name in zip(places, columns, strict=True):
             array, unfit = _arrow_array(rows.iloc[:, place])
             arrays.append(array)
-            bad.add(unfit, FITTING, name, first_row + start)
+            bad.add(name, first_row + start, unfit, FITTING)
         if bad:
             raise bad.error()
         yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
