@@ -20,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from rich.status import Status
 
     from geomdp.mechanisms import Prediction
     from geomdp.privacy import Guarantee, Privacy
@@ -150,8 +149,9 @@ def working(step: str) -> Iterator[None]:
     """Log `step` and what the library reports until its end; animate it on a terminal if slow."""
     console = Console(stderr=True)
     status = console.status(Text(visible(step)))
-    handler, level = _OnTerminal(status), STEPS.level
-    announced = _OnALine(logging.INFO)
+    # Each step takes the place of the previous one; what is compiled stays as a line.
+    handler, level = _Shown(lambda text: status.update(Text(visible(text)))), STEPS.level
+    announced = _Shown(lambda text: print_message(f"geomdp: {text}"))
     timer = Timer(PATIENCE, status.start)
     timer.daemon = True
     STEPS.addHandler(handler)
@@ -205,22 +205,15 @@ class _OneLine(logging.Formatter):
         return visible(super().formatMessage(record))
 
 
-class _OnTerminal(logging.Handler):
-    """Shows each message on the terminal, in place of the previous message."""
+class _Shown(logging.Handler):
+    """Passes the text of each message to a function."""
 
-    def __init__(self, status: Status) -> None:
+    def __init__(self, show: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)
-        self._status = status
+        self._show = show
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._status.update(Text(visible(record.getMessage())))
-
-
-class _OnALine(logging.Handler):
-    """Prints each message as a line on standard error."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        print_message(f"geomdp: {record.getMessage()}")
+        self._show(record.getMessage())
 
 
 # Errors: messages on standard error and an exit code in place of a traceback
@@ -306,7 +299,6 @@ def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
 
 
 def _fail(*messages: str) -> NoReturn:
-
     for message in messages:
         print_message(f"geomdp: error: {message}")
     sys.exit(BAD_INPUT)
