@@ -5,13 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import experiments.engine.tools as ex
 from geomdp import bounds
+from geomdp.bounds.certificates import count_in_words
 
 #: Mean l2 error. A mechanism of error at most alpha reveals the right one of several data sets,
 #: separated by 2.25 alpha, with odds of at least 1/8 (`MeanL2`). For the large packings here, such
@@ -35,12 +35,11 @@ def certified_columns(bound: bounds.Bound) -> ex.Row:
     assert isinstance(certificate, bounds.Certificate)
     rung = certificate.rungs[-1]
     assert rung.kind == "packing"
-    last: Any = rung.witness
     return {
         "lower": bound.value,
         "checked": confirmed_records(certificate),
-        "set_size": last.size,
-        "log_count": last.log_others,
+        "set_size": rung.constants["size"],
+        "log_count": rung.constants["log_others"],
     }
 
 
@@ -91,14 +90,14 @@ def packing_in_words(bound: bounds.Bound) -> str:
     if not isinstance(bound.certificate, bounds.Certificate):
         return "none"
     rung = bound.certificate.rungs[-1]
-    last: Any = rung.witness
+    numbers, copies = rung.constants, rung.constants["copies"]
     if rung.kind == "lines":
-        steps = last.steps
-        return f"{len(steps)} lines of {last.copies * steps.max()} replacements or fewer"
+        steps = rung.lists["steps"]
+        return f"{len(steps)} lines of {copies * steps.max()} replacements or fewer"
     if rung.kind == "query lines":
-        count, length = len(last.lines.pairs), last.copies * last.steps
+        count, length = len(rung.family.pairs), copies * numbers["steps"]
         return f"{count} lines of one query, of {length} replacements"
     if rung.kind == "elements":
-        return f"{len(last.packed.elements)} elements, {last.copies} times each"
+        return f"{len(rung.family.elements)} elements, {copies} times each"
     assert rung.kind == "packing"
-    return f"{last.count} sets of {last.size} records"
+    return f"{count_in_words(numbers['log_others'])} sets of {numbers['size']} records"

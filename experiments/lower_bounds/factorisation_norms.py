@@ -42,7 +42,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -128,8 +127,7 @@ def sum_of_squares(bound: gd.bounds.Bound) -> float:
     if not isinstance(bound.certificate, gd.bounds.Certificate):
         return 0.0
     rung = bound.certificate.rungs[-1]
-    last: Any = rung.witness
-    return float((last.lines.lengths**2).sum()) if rung.kind == "lines" else 0.0
+    return float((rung.family.lengths**2).sum()) if rung.kind == "lines" else 0.0
 
 
 @lru_cache(maxsize=16)

@@ -15,16 +15,15 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from geomdp._numerics.files import write_together
-from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import require_type, whole_array
+from geomdp._typing import FloatArray
+from geomdp._validation import require_type
 from geomdp.bounds.problem import (
     MEAN_L2,
     Bound,
@@ -46,7 +45,7 @@ from geomdp.workloads import (
     Workload,
 )
 
-# The numbers of records that one packing excludes: one step of a certificate, called a rung.
+# The numbers of records that one rung excludes.
 #
 # `geomdp.bounds.checker.check` has the proof (JL-L6) and the notation. For s = 1 and rho >= 1, the
 # range is all n <= T rho (JL-L7).
@@ -66,8 +65,8 @@ def without_dominated(
     return [one for one, before in zip(ordered, best, strict=False) if proves(one) > before]
 
 
-class Conditional:
-    """A proof that holds under stated conditions; by default there are none."""
+class PackingFamily(abc.ABC):
+    """M data sets Y_1..Y_M of `size` records each, listed or given by a rule."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -76,12 +75,8 @@ class Conditional:
 
     @property
     def failure(self) -> float:
-        """Bound on the probability, over public draws, that a condition fails; 0 by default."""
+        """Bound on the probability, over public draws, that a condition fails."""
         return 0.0
-
-
-class PackingFamily(Conditional, abc.ABC):
-    """M data sets Y_1..Y_M of `size` records each, listed or given by a rule."""
 
     @property
     @abc.abstractmethod
@@ -112,147 +107,75 @@ class PackingFamily(Conditional, abc.ABC):
         """The family as written to a certificate file (see `geomdp.bounds.checker.reading`)."""
 
 
-class Witness(Conditional, abc.ABC):
-    """The proof of one rung."""
-
-    #: One word for the kind of proof; see `Rung`.
-    kind: ClassVar[str]
-
-    @abc.abstractmethod
-    def said(self, last: int) -> str:
-        """Why no mechanism reaches the error with `last` records, in words."""
-
-    @abc.abstractmethod
-    def constants(self) -> dict[str, Any]:
-        """The numbers of the proof as written to a certificate file."""
-
-    @abc.abstractmethod
-    def data(self) -> dict[str, Any]:
-        """The data of the proof as written to a certificate file: "family", and long lists."""
-
-
 @dataclass(frozen=True, eq=False)
 class Rung:
     """One step of a certificate: it excludes all numbers of records from `first` to `last`."""
 
     first: int
     last: int
-    witness: Witness
+    #: One or two words for the kind of proof.
+    kind: str
+    #: The data sets, lines or elements of the proof, with a method `document`.
+    family: Any
+    #: Why no mechanism reaches the error with `last` records, in words.
+    said: str
+    #: The numbers and the long lists of the proof, as written to a certificate file.
+    constants: dict[str, Any]
+    lists: dict[str, Any] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+    failure: float = 0.0
 
     def __repr__(self) -> str:
-        return f"Rung({self.first} <= n <= {self.last}, {self.witness!r})"
-
-    @property
-    def kind(self) -> str:
-        """The kind of proof."""
-        return self.witness.kind
-
-    @property
-    def said(self) -> str:
-        """Why no mechanism reaches the error with `last` records, in words."""
-        return self.witness.said(self.last)
+        return f"Rung({self.first} <= n <= {self.last}, {self.family!r})"
 
     def document(self) -> dict[str, Any]:
         """The step as written to a certificate file: all constants, and the data of the proof."""
         return {
-            **self.witness.constants(),
+            **self.constants,
             "first": self.first,
             "last": self.last,
-            "assumptions": list(self.witness.assumptions),
-            **self.witness.data(),
+            "assumptions": list(self.assumptions),
+            **self.lists,
+            "family": self.family.document(),
         }
 
 
 @dataclass(frozen=True, eq=False)
-class CopiedPacking(Witness):
-    """Up to T = `copies` copies of each data set of a packing, which exclude a range of n.
-
-    The problem gives alpha, the factor c and the odds; rho = gamma / (c alpha). Excluded are the n
-    from t s to t s rho for all t from some t_0 to T. T is the largest t with
-
-        t d epsilon < ln(M - 1) + log odds      (2 t d epsilon on the left under add/remove),
-
-    and t_0 the least t >= 1 whose range leaves no gap to that of t + 1: t s (rho - 1) >= s - 1.
-    """
-
-    kind = "packing"
-
-    family: PackingFamily
-    log_others: float
-    #: The number that t d must be below; see `reachable_distance`.
-    reachable: float
-    separation: float
-    size: int
-    distance: int
-    copies: int
-
-    def __repr__(self) -> str:
-        return repr(self.family)
-
-    @property
-    def count(self) -> str:
-        """The number of data sets as text; a large number is written as a power of e."""
-        if self.log_others < math.log(1e6):
-            return str(round(math.exp(self.log_others)) + 1)
-        return f"e^{rounded_down(self.log_others, 4)}"
-
-    def said(self, last: int) -> str:
-        apart = rounded_down(self.separation * self.copies * self.size / last, 4)
-        return (
-            f"there are {self.count} data sets, at most {self.copies * self.distance} replacements "
-            f"apart, with answers at least {apart} apart"
-        )
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.family.assumptions
-
-    @property
-    def failure(self) -> float:
-        return self.family.failure
-
-    def constants(self) -> dict[str, Any]:
-        return {
-            "log_others": self.log_others,
-            "size": self.size,
-            "distance": self.distance,
-            "separation": self.separation,
-            "largest_distance": self.reachable,
-            "copies": self.copies,
-        }
-
-    def data(self) -> dict[str, Any]:
-        return {"family": self.family.document()}
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledWitness(Witness):
+class Plan:
     """Data sets of `records` or more records, on one of which the error is at least `scale` / n."""
 
-    #: Number of copies of each record that the data sets have, or that one step replaces.
-    copies: int
-    #: n times the excluded error, rounded down.
-    scale: float
+    kind: str
+    family: Any
+    records: int
+    #: What the data sets are made of, in words.
+    made_of: str
+    #: As in `Rung`, with "scale" and with "copies": how often the data sets have each record, or
+    #: how many records one step replaces.
+    constants: dict[str, Any]
+    lists: dict[str, Any] = field(default_factory=dict)
 
     @property
-    @abc.abstractmethod
-    def records(self) -> int:
-        """The least number of records that the data sets need."""
-
-    @property
-    @abc.abstractmethod
-    def made_of(self) -> str:
-        """What the data sets are made of, in words."""
-
-    def said(self, last: int) -> str:
-        error = rounded_down(self.scale / last, 4)
-        return f"the error is at least {error} on some data set of {self.made_of}"
+    def scale(self) -> float:
+        """n times the excluded error, rounded down."""
+        return float(self.constants["scale"])
 
 
-def scaled_rungs(plans: Iterable[ScaledWitness], alpha: float) -> list[Rung]:
+def rungs_of_plans(plans: Iterable[Plan], alpha: float) -> list[Rung]:
     """The rungs of the plans that exclude the error `alpha` for at least one n."""
-    rungs = (Rung(plan.records, math.floor(plan.scale / alpha), plan) for plan in plans)
-    return [rung for rung in rungs if rung.first <= rung.last]
+    rungs = []
+    for plan in plans:
+        last = math.floor(plan.scale / alpha)
+        if plan.records <= last:
+            error = rounded_down(plan.scale / last, 4)
+            said = f"the error is at least {error} on some data set of {plan.made_of}"
+            parts = (plan.kind, plan.family, said, plan.constants, plan.lists)
+            rungs.append(Rung(plan.records, last, *parts))
+    return rungs
+
+
+def best_plans(plans: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The plans by records, without those that need more records for no larger scale."""
+    return tuple(without_dominated(plans, lambda plan: plan.records, lambda plan: plan.scale))
 
 
 def reachable_distance(log_others: float, problem: Problem) -> float:
@@ -265,7 +188,15 @@ def reachable_distance(log_others: float, problem: Problem) -> float:
 
 
 def packing_rung(family: PackingFamily, problem: Problem) -> Rung:
-    """The rung of one packing; `SideConditionError` says why a packing excludes nothing."""
+    """The rung of one packing; `SideConditionError` says why a packing excludes nothing.
+
+    With rho = gamma / (c alpha), for alpha, the factor c and the odds of the problem, it excludes
+    the n from t s to t s rho for all t from some t_0 to T. T is the largest t with
+
+        t d epsilon < ln(M - 1) + log odds      (2 t d epsilon on the left under add/remove),
+
+    and t_0 the least t >= 1 whose range leaves no gap to that of t + 1: t s (rho - 1) >= s - 1.
+    """
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
         raise SideConditionError(
@@ -284,15 +215,36 @@ def packing_rung(family: PackingFamily, problem: Problem) -> Rung:
         )
     copies = math.ceil(reachable / distance) - 1
     least = 1 if size == 1 else math.ceil((size - 1) / (size * (rho - 1)) * (1 + MARGIN))
-    if copies < max(1, least):
+    least = max(1, least)
+    if copies < least:
         raise SideConditionError(
-            f"data sets are {distance} replacements apart, so {max(1, least)} copies of each are "
-            f"{max(1, least) * distance} apart, which must be below (ln(M - 1) + log odds) / "
+            f"data sets are {distance} replacements apart, so {least} copies of each are "
+            f"{least * distance} apart, which must be below (ln(M - 1) + log odds) / "
             f"(epsilon times changes per replacement) = {reachable:.6g}"
         )
-    first, last = max(1, least) * size, math.floor(copies * size * rho)
-    numbers = (family.log_others, reachable, separation, size, distance, copies)
-    return Rung(first, last, CopiedPacking(family, *numbers))
+    last = math.floor(copies * size * rho)
+    apart = rounded_down(separation * copies * size / last, 4)
+    said = (
+        f"there are {count_in_words(family.log_others)} data sets, at most {copies * distance} "
+        f"replacements apart, with answers at least {apart} apart"
+    )
+    constants = {
+        "log_others": family.log_others,
+        "size": size,
+        "distance": distance,
+        "separation": separation,
+        "largest_distance": reachable,
+        "copies": copies,
+    }
+    conditions = (family.assumptions, family.failure)
+    return Rung(least * size, last, "packing", family, said, constants, {}, *conditions)
+
+
+def count_in_words(log_others: float) -> str:
+    """The number M of data sets from ln(M - 1); a large number is written as a power of e."""
+    if log_others < math.log(1e6):
+        return str(round(math.exp(log_others)) + 1)
+    return f"e^{rounded_down(log_others, 4)}"
 
 
 def excluded_records(family: PackingFamily, problem: Problem) -> int:
@@ -403,8 +355,7 @@ def covering_bound(rungs: Sequence[Rung], problem: Problem, reasons: Sequence[st
         raise SideConditionError(
             "; ".join(dict.fromkeys([*reasons, *starts])) or "no packing given"
         )
-    proofs = [rung.witness for rung in chosen]
-    failure = math.fsum(proof.failure for proof in proofs)
+    failure = math.fsum(rung.failure for rung in chosen)
     if not failure < 1:
         raise SideConditionError(
             f"failure probabilities of a certificate must add up to less than 1, got {failure:.6g}"
@@ -414,8 +365,8 @@ def covering_bound(rungs: Sequence[Rung], problem: Problem, reasons: Sequence[st
         f"no mechanism has {problem} with {certificate.value} records or fewer; with "
         f"{certificate.value} records, {chosen[-1].said}"
     )
-    assumptions = dict.fromkeys(text for proof in proofs for text in proof.assumptions)
-    if failure > max(proof.failure for proof in proofs):
+    assumptions = dict.fromkeys(text for rung in chosen for text in rung.assumptions)
+    if failure > max(rung.failure for rung in chosen):
         assumptions[f"together with probability at least 1 - {rounded_up(failure)}"] = None
     return Bound(certificate.value, Side.LOWER, statement, tuple(assumptions), certificate)
 
@@ -496,20 +447,6 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
             f"answers must be at most {MAX_ANSWER:g} in absolute value, got {largest:g}"
         )
     return answers
-
-
-def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
-    """`values` as a read-only, nonempty matrix of row numbers of a list of `count` elements."""
-    rows = whole_array(values, name, ndim=2)
-    if 0 in rows.shape:
-        raise ValueError(f"{name} must have a shape (a, b), both at least 1, got {rows.shape}")
-    if not (rows.min() >= 0 and rows.max() < count):
-        raise ValueError(
-            f"{name} must hold row numbers of elements, 0 to {count - 1}, got {rows.min()} to "
-            f"{rows.max()}"
-        )
-    rows.setflags(write=False)
-    return rows
 
 
 def workload_document(workload: Workload) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ SERIES = 1 / (math.sqrt(2) - 1)
 
 @dataclass(frozen=True)
 class Scale:
-    """One scale of the chaining sum, with its packing bound (see `InstanceOptimality`)."""
+    """One scale of the chaining sum, with its packing bound."""
 
     level: int
     separation: float
@@ -38,10 +38,9 @@ class Scale:
 
 @dataclass(frozen=True)
 class InstanceOptimality:
-    """Chaining and packing bounds of a workload, at scales below its l2 diameter and down to alpha.
+    """Chaining and packing bounds of a workload, at scales t_j = 2^-j D from D down to alpha.
 
-    Distances of answers to the k queries are per query: l2 distances divided by sqrt(k). A net is a
-    set of answers at least alpha apart, and w is its Gaussian width. Let t_j = 2^-j D.
+    D is the l2 diameter of the answers per query (divided by sqrt(k)), and w the width of the net.
     """
 
     scales: tuple[Scale, ...]
@@ -59,10 +58,7 @@ class InstanceOptimality:
 
     @property
     def upper(self) -> float:
-        """Upper bound w^2 / (k alpha^2 epsilon) on sc up to constants, with `width` = w / sqrt(k).
-
-        The lemma (JL-L26) leaves two constants open: a factor of this bound, and a factor of alpha.
-        """
+        """w^2 / (k alpha^2 epsilon), at least sc up to a factor and a factor of alpha (JL-L26)."""
         return self.width**2 / (self.alpha**2 * self.epsilon)
 
     @property
@@ -72,18 +68,12 @@ class InstanceOptimality:
 
     @property
     def limit(self) -> float:
-        """Explicit bound on `upper` in terms of s = `lower` and D = `diameter` (JL-T4).
+        """Explicit bound on `upper` in terms of s = `lower` and D; for large s, like s D / alpha.
 
         The packing of N_j elements excludes all n <= floor(T t_j / alpha), for a number of copies T
         of at least ln(N_j - 1) / epsilon - 1. So N_j has a logarithm of at most epsilon (alpha (s +
-        1) / t_j + 1) + ln 2, and the terms of all scales add up to at most
-
-            sqrt(8) ((alpha epsilon (s + 1) D)^(1/2) / (sqrt(2) - 1)
-                     + D (epsilon + ln 2)^(1/2) + last),
-
-        where last = alpha (epsilon (s + 1))^(1/2) + alpha (epsilon + ln 2)^(1/2) is for the last
-        level, with separation alpha. For large s, the bound grows like s D / alpha, as in the
-        theorem.
+        1) / t_j + 1) + ln 2, which bounds the terms of all scales (JL-T4). The last level has
+        separation alpha.
         """
         reach = self.alpha * self.epsilon * (self.lower + 1)
         constant = math.sqrt(self.epsilon + math.log(2))
@@ -94,18 +84,21 @@ class InstanceOptimality:
 
     @property
     def excess(self) -> float:
-        """`upper` / (`lower` + 1) divided by `diameter` / alpha.
-
-        By `limit`, it is at most a constant if epsilon <= 1 and
-        `lower` >= `diameter` / (alpha epsilon).
-        """
+        """`upper` / (`lower` + 1) / (D / alpha); by `limit` bounded for epsilon <= 1."""
         return self.upper / (self.lower + 1) / (self.diameter / self.alpha)
 
 
 def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> InstanceOptimality:
-    """Chaining bound and packing bound at the scales between the diameter of the answers and alpha.
+    """Chaining and packing bounds at the scales between the diameter of the answers and alpha.
+
+    Distances of answers are l2 distances divided by sqrt(k), and D is their diameter. A net is a
+    set of answers at least alpha apart; its width is w. The result has the `scales`; `width`, an
+    explicit bound on w / sqrt(k); `upper`, the bound w^2 / (k alpha^2 epsilon) on the sample
+    complexity up to constants that Lemma 26 leaves open; `lower`, the best packing bound (sc >
+    lower at error alpha / 4); and `limit`, an explicit bound on `upper` in terms of `lower` and D.
 
     Cost: for a net of M points, M passes over the answers at O(N k) each, and O(M^2 k) per scale.
+    Source: Nikolov 2022, Lemmas 26 and 27, Theorem 4; JL-L7, JL-L26, JL-L27, JL-T4.
 
     Parameters
     ----------
@@ -114,7 +107,7 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     epsilon : float
         Parameter of pure differential privacy, above 0.
     alpha : float
-        Separation of the net per query, above 0 and below D (see `InstanceOptimality`).
+        Separation of the net per query, above 0 and below D.
 
     Raises
     ------
@@ -122,10 +115,6 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
         If N k is above 2^26, the universe is infinite, or the net has more than 4096 points.
     SideConditionError
         If alpha is at least D: above D, no two answers are alpha apart, so there is no packing.
-
-    References
-    ----------
-    Nikolov 2022, Lemmas 26 and 27, Theorem 4; formula sheet JL-L7, JL-L26, JL-L27, JL-T4.
 
     Examples
     --------

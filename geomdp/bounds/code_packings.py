@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import IntArray
-from geomdp._validation import require_type, whole, whole_array
+from geomdp._validation import whole, whole_array
 from geomdp.bounds.certificates import (
     MARGIN,
     PackingFamily,
@@ -118,8 +118,7 @@ class ReedSolomon:
 
 
 def prime_at_most(number: int) -> int:
-    """The largest prime that is at most `number`; ``ValueError`` if `number` is below 2."""
-    whole(number, "number", minimum=2)
+    """The largest prime that is at most `number`, which is at least 2."""
     return next(candidate for candidate in range(number, 1, -1) if _is_prime(candidate))
 
 
@@ -208,12 +207,10 @@ class LinearCode:
 def greedy_code(length: int, distance: int) -> LinearCode:
     """A linear code of given `length` and minimum `distance`, grown generator by generator.
 
-    A random generator is kept if all words stay at least `distance` apart. The code has at most 14
-    generators. For a distance up to length / 2, it reaches about the Gilbert-Varshamov dimension
-    length (1 - H(distance / length)), where H is the binary entropy.
+    A random generator is kept if all words stay at least `distance` apart. For a distance up to
+    length / 2, the dimension is about length (1 - H(distance / length)), where H is the binary
+    entropy (Gilbert-Varshamov), but at most 14.
     """
-    whole(length, "length")
-    whole(distance, "distance", maximum=length)
     rng = np.random.default_rng([0, length, distance])
     first = np.zeros((1, length), dtype=np.int64)
     first[0, :distance] = 1
@@ -228,11 +225,6 @@ def greedy_code(length: int, distance: int) -> LinearCode:
         else:
             break
     return LinearCode(rows)
-
-
-def code_distances(length: int) -> tuple[int, ...]:
-    """Minimum distances to try: 1, and the shares 2/16, 3/16, ..., 8/16 of `length`, rounded up."""
-    return tuple(sorted({1, *(math.ceil(length * share / 16) for share in range(2, 9))}))
 
 
 def _packed(rows: IntArray) -> npt.NDArray[np.uint8]:
@@ -252,8 +244,9 @@ def _span(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 LENGTH_RATIO = 2**0.25
 #: Degrees that are tried for one length of a code, as shares of the length.
 DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
-#: Numbers of bits of the binary codes that are tried.
-INNER_LENGTHS = (16, 24, 32, 48, 64)
+#: Numbers of bits of the binary codes that are tried, and their minimum distances besides 1, in
+#: sixteenths of the number of bits.
+INNER_LENGTHS, DISTANCE_SHARES = (16, 24, 32, 48, 64), range(2, 9)
 
 
 def marginal_bound(
@@ -271,6 +264,7 @@ def marginal_bound(
     d / (alpha epsilon) for l = 1 and d = `attributes` (`CodeWords`), and a constant times
     min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2 (`MarginalBlocks`). The
     binary codes that are tried have at most 2^14 words, so for large d the result can be smaller.
+    Source: Nikolov 2022, Theorem 25; JL-T25.
 
     Parameters
     ----------
@@ -278,10 +272,6 @@ def marginal_bound(
         The workload `Marginals(attributes, width)`.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
-
-    References
-    ----------
-    Nikolov 2022, Theorem 25; formula sheet JL-T25.
 
     Examples
     --------
@@ -333,7 +323,8 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
     """Binary codes of 3 or more words, without those with fewer words than a more distant code."""
     for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
         most = 2
-        for distance in reversed(code_distances(bits)):
+        distances = {1, *(math.ceil(bits * share / 16) for share in DISTANCE_SHARES)}
+        for distance in sorted(distances, reverse=True):
             code = greedy_code(bits, distance)
             if code.count > most:
                 most = code.count
@@ -355,29 +346,18 @@ def _degrees(length: int) -> list[int]:
     return sorted({max(1, round(share * length)) for share in DEGREE_SHARES})
 
 
-# Packings of data sets with one record each, for 1-way marginals: words of a code (JL-T25).
-
-
 @dataclass(frozen=True, eq=False)
 class CodeWords(PackingFamily):
-    """Data sets of one record each. The records are words in {0, 1}^d of a concatenated code.
+    """Data sets of one record each, for 1-way marginals: words of a concatenated code.
 
-    The answers of a record to 1-way marginals are the record itself. Each symbol of a word of an
-    outer Reed-Solomon code is written as a word of an inner binary code; the remaining attributes
-    are 0. Two records differ in at least (outer distance) x (inner distance) attributes.
+    The answers of a record are the record itself. Each symbol of a word of an outer Reed-Solomon
+    code is written as a word of an inner binary code; the remaining attributes are 0.
     """
 
     attributes: int
     outer: ReedSolomon
     inner: LinearCode
 
-    def __post_init__(self) -> None:
-        require_type(self.outer, ReedSolomon, "outer")
-        require_type(self.inner, LinearCode, "inner")
-        whole(self.attributes, "attributes", minimum=self.outer.length * self.inner.length)
-        whole(self.outer.prime, "symbols", maximum=self.inner.count)
-
-    #: Number of records of a data set.
     size = 1
 
     def __repr__(self) -> str:
@@ -389,15 +369,13 @@ class CodeWords(PackingFamily):
 
     @property
     def log_others(self) -> float:
-        """ln(q^t - 1) for the q^t words of an outer code of degree t."""
         return self.outer.log_others
 
     def separation(self, metric: Metric) -> float:
-        """sqrt(D / d), or 1 for `WorstCase`, minus a margin for rounding.
-
-        Any two records differ in at least D = (outer distance) x (inner distance) attributes.
-        """
+        """sqrt(D / d), or 1 for `WorstCase`, rounded down: two records differ in D attributes."""
         differing = self.outer.differing * self.inner.distance
+        share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
+        return math.sqrt(share) * (1 - MARGIN)
         share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
         return math.sqrt(share) * (1 - MARGIN)
 
@@ -405,10 +383,7 @@ class CodeWords(PackingFamily):
         return {
             "type": "code words",
             "attributes": self.attributes,
-            "generators": self.inner.generators,
-            "symbols": self.outer.prime,
-            "length": self.outer.length,
-            "degree": self.outer.degree,
+            **_code_entries(self.inner, self.outer),
         }
 
 
@@ -432,9 +407,7 @@ class MarginalBlocks(PackingFamily):
     """Data sets for monotone conjunctions of l of d attributes, from Hadamard blocks and codes.
 
     The first l - 1 parts of each record are columns of a Hadamard matrix, as 0/1 vectors. The last
-    part has B words of `code`, which distinguish the data sets: there is one for each word of
-    `functions`, given by this rule and not listed. The module has the construction and the
-    notation.
+    part has B words of `code`; there is one data set for each word of `functions`.
     """
 
     attributes: int
@@ -445,23 +418,6 @@ class MarginalBlocks(PackingFamily):
 
     def __repr__(self) -> str:
         return f"MarginalBlocks({self.workload!r}, part={self.part}, {self.code!r})"
-
-    def __post_init__(self) -> None:
-        require_type(self.code, LinearCode, "code")
-        require_type(self.functions, ReedSolomon, "functions")
-        whole(self.attributes, "attributes")
-        whole(self.width, "width", minimum=2, maximum=self.attributes)
-        whole(self.part, "part", minimum=2)
-        if self.part & (self.part - 1):
-            raise ValueError(f"part must be a power of two, got {self.part}")
-        whole(self.rest, "attributes of the last part", minimum=self.code.length)
-        if self.functions.length % self.words_each:
-            raise ValueError(
-                f"functions must have a length divisible by {self.words_each} (words per record), "
-                f"got {self.functions.length}"
-            )
-        whole(self.size, "number of records", maximum=(self.part - 1) ** (self.width - 1))
-        whole(self.functions.prime, "symbols", maximum=self.code.count)
 
     @property
     def rest(self) -> int:
@@ -484,7 +440,6 @@ class MarginalBlocks(PackingFamily):
 
     @property
     def log_others(self) -> float:
-        """ln(q^t - 1) for the q^t words of `functions`, which has degree t."""
         return self.functions.log_others
 
     @property
@@ -510,8 +465,15 @@ class MarginalBlocks(PackingFamily):
             "attributes": self.attributes,
             "width": self.width,
             "part": self.part,
-            "generators": self.code.generators,
-            "symbols": self.functions.prime,
-            "length": self.functions.length,
-            "degree": self.functions.degree,
+            **_code_entries(self.code, self.functions),
         }
+
+
+def _code_entries(binary: LinearCode, outer: ReedSolomon) -> dict[str, Any]:
+    """The two codes as written to a certificate file."""
+    return {
+        "generators": binary.generators,
+        "symbols": outer.prime,
+        "length": outer.length,
+        "degree": outer.degree,
+    }

@@ -3,15 +3,12 @@
 `geomdp.bounds.checker.lines` proves the bounds. Under pure privacy, the best prior pi and
 allowances nu are the dual variables of a linear program for the minimax estimate, which
 `best_prior` solves for T up to 40; no bound can be larger than its optimum. For larger T, smooth
-priors are almost as good, with nu_t = lambda pi_t. For p = 2 and q = e^-epsilon, lambda tends to
-2 q / (1 - q)^2 as T grows: the variance of discrete Laplace noise, which is then optimal.
-
-References
-----------
+priors are almost as good, with nu_t = lambda pi_t. For p = 2 and q = e^-epsilon, lambda tends to 2
+q / (1 - q)^2 as T grows: the variance of discrete Laplace noise, which is then optimal. Source:
 Ghosh-Roughgarden-Sundararajan 2009 and Gupte-Sundararajan 2010 for the linear program;
 Boyd-Vandenberghe 2004, section 5, for duality. Le Cam 1973 and Yu 1997 for pairs of data sets; Van
 Trees 1968 and Bobrovsky-Zakai 1975 for differences. Dwork-Roth 2014, Theorem 2.2, Vadhan 2017,
-Lemma 2.2, Bun-Steinke 2016, Proposition 1.9, and formula sheet GEN-2 for group privacy.
+Lemma 2.2, Bun-Steinke 2016, Proposition 1.9, and GEN-2 for group privacy.
 """
 
 from __future__ import annotations

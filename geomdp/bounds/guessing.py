@@ -1,12 +1,7 @@
 """Lower bounds from the average error over elements far apart, without Markov's inequality.
 
-`geomdp.bounds.checker.listed` has the argument, its notation and the proofs. `separated_elements`
-uses the geometry of Euclidean space, and `distant_elements` distances alone, in any norm.
-
-References
-----------
-The packings are those of Hardt-Talwar 2010 and formula sheet JL-L6; their Bayes risk is bounded
-directly.
+`geomdp.bounds.checker.listed` has the argument, its notation and the proofs. The packings are those
+of Hardt-Talwar 2010 and formula sheet JL-L6; their Bayes risk is bounded directly.
 """
 
 from __future__ import annotations
@@ -23,12 +18,12 @@ import numpy.typing as npt
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bounds.certificates import (
+    Plan,
     Rung,
-    ScaledWitness,
     bounded_answers,
     covering_bound,
     listing_document,
-    scaled_rungs,
+    rungs_of_plans,
     without_dominated,
 )
 from geomdp.bounds.packings import elements_or_sample
@@ -73,43 +68,12 @@ class GuessedElements(abc.ABC):
         """The number besides gamma that `risk` uses, as written to a certificate file."""
 
     @abc.abstractmethod
+    def entries(self) -> dict[str, Any]:
+        """Entries of a certificate file, besides the elements or their answers."""
+
     def document(self) -> dict[str, Any]:
-        """Further entries of a certificate file, besides the elements or their answers."""
-
-
-@dataclass(frozen=True, eq=False)
-class GuessPlan(ScaledWitness):
-    """t = `copies` copies of one of M elements; `scale` is t lambda."""
-
-    kind = "elements"
-
-    packed: GuessedElements
-
-    def __repr__(self) -> str:
-        return repr(self.packed)
-
-    @property
-    def records(self) -> int:
-        return self.copies
-
-    @property
-    def made_of(self) -> str:
-        return f"{self.copies} copies of one of {len(self.packed.elements)} elements"
-
-    def constants(self) -> dict[str, Any]:
-        packed = self.packed
-        return {
-            "copies": self.copies,
-            "scale": self.scale,
-            "separation": packed.separation,
-            **packed.constants(),
-        }
-
-    def data(self) -> dict[str, Any]:
-        packed = self.packed
-        answers = bounded_answers(packed.workload, packed.elements)
-        listing = listing_document(packed.workload, packed.elements, answers)
-        return {"family": {**packed.document(), **listing}}
+        answers = bounded_answers(self.workload, self.elements)
+        return {**self.entries(), **listing_document(self.workload, self.elements, answers)}
 
 
 def guessing_bound(
@@ -153,17 +117,20 @@ def guess_rungs(workload: Workload, problem: Problem) -> list[Rung]:
 
 
 def rungs_of_elements(packed: GuessedElements, problem: Problem) -> list[Rung]:
-    """The rungs for the numbers of copies tried; a number that excludes no n gives no rung."""
-    one = problem.pure_epsilon * problem.changes
-    most = math.log(MOST_ODDS * len(packed.elements))
+    """The rungs for the numbers t of copies tried; a number that excludes no n gives no rung."""
+    one, count = problem.pure_epsilon * problem.changes, len(packed.elements)
     # t copies with a privacy loss epsilon t above `most` usually prove little. One copy is tried
     # even then, if its loss is at most `MOST_LOSS`.
-    plans = [
-        GuessPlan(copies, copies * packed.risk(copies * one) * (1 - MARGIN), packed)
-        for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53))))
-        if copies * one <= MOST_LOSS
-    ]
-    return scaled_rungs(plans, problem.alpha)
+    most = math.log(MOST_ODDS * count)
+    plans = []
+    for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
+        if copies * one <= MOST_LOSS:
+            scale = copies * packed.risk(copies * one) * (1 - MARGIN)
+            constants = {"copies": copies, "scale": scale, "separation": packed.separation}
+            constants |= packed.constants()
+            made_of = f"{copies} copies of one of {count} elements"
+            plans.append(Plan("elements", packed, copies, made_of, constants))
+    return rungs_of_plans(plans, problem.alpha)
 
 
 def _numbers(most: int) -> list[int]:
@@ -203,7 +170,7 @@ class SeparatedElements(GuessedElements):
     def constants(self) -> dict[str, Any]:
         return {"spread": self.spread}
 
-    def document(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         return {"type": "separated elements", "centre": self.centre}
 
 
@@ -279,7 +246,7 @@ class DistantElements(GuessedElements):
     def constants(self) -> dict[str, Any]:
         return {"distance": self.distance}
 
-    def document(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         return {"type": "distant elements"}
 
 
@@ -291,26 +258,19 @@ def distant_elements(workload: Workload, metric: Metric) -> tuple[DistantElement
 
 @lru_cache(maxsize=8)
 def _distant(workload: Workload, metric: Metric, moment: int) -> tuple[DistantElements, ...]:
-    """The sets of `distant_elements` for the norm of `metric` and for the `moment`."""
     spread_out, found = farthest_elements(workload, metric), []
     most = max(2, math.isqrt(MOST_DIFFERENCES // workload.n_queries))
     answers = spread_out.answers[:most]
     distances = np.array([metric.norm(answers - answer) for answer in answers])
-    for count in spread_out.counts:
-        if count > len(answers):
-            break
+    for count in (count for count in spread_out.counts if count <= len(answers)):
         rounded = 1 - spread_out.rounding(count)
         gap = float(spread_out.radii[count - 1]) * rounded
-        mean = _least_mean(distances[:count, :count]) * rounded
+        # The least mean distance from an element to the M - 1 others.
+        mean = float(distances[:count, :count].sum(axis=1).min()) / (count - 1) * rounded
         if gap > 0:
             taken = spread_out.elements[:count]
             found.append(DistantElements(workload, taken, moment, gap, mean))
     return tuple(found)
-
-
-def _least_mean(distances: FloatArray) -> float:
-    """The least mean distance from an element to the M - 1 others; `distances` is (M, M)."""
-    return float(distances.sum(axis=1).min()) / (len(distances) - 1)
 
 
 # Elements of a universe with answers that are far apart.

@@ -1,11 +1,10 @@
 """Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
 
 On each of several orthogonal lines of data sets, a mechanism must estimate one number.
-
-`geomdp.bounds.checker.lines` has the proof and the notation; `known_risk` proves the numbers
-lambda_j. The frame U = (u_1, ..., u_i) is the polar factor of W D, for W = (w_1, ..., w_i) and a
-diagonal matrix D of weights above 0. With S = (D W^T W D)^(1/2), U^T W D = S gives
-delta_j = S_jj / D_jj, so only inner products of answers are needed.
+`geomdp.bounds.checker.lines` has the proof and the notation; `Accuracy` finds the numbers lambda_j.
+The frame U = (u_1, ..., u_i) is the polar factor of W D, for W = (w_1, ..., w_i) and a diagonal
+matrix D of weights above 0. With S = (D W^T W D)^(1/2), U^T W D = S gives delta_j = S_jj / D_jj, so
+only inner products of answers are needed.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ import scipy.linalg
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import finite_array, require_type, whole
+from geomdp._validation import require_type, whole
 from geomdp.bounds.certificates import (
+    Plan,
     Rung,
-    ScaledWitness,
+    best_plans,
     bounded_answers,
     covering_bound,
     listing_document,
-    scaled_rungs,
-    without_dominated,
+    rungs_of_plans,
 )
-from geomdp.bounds.count_risks import LONGEST, MOST_EPSILON, MOST_STEP, Accuracy, Line
+from geomdp.bounds.count_risks import LONGEST, MOST_EPSILON, MOST_STEP, Accuracy
 from geomdp.bounds.packings import PairedElements, elements_or_sample
 from geomdp.bounds.problem import (
     CHANGES,
@@ -47,8 +46,6 @@ from geomdp.privacy import Adjacency, Privacy
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-# Data sets on orthogonal lines: in each of many directions, a mechanism must estimate one number.
-
 #: Eigenvalues of D W^T W D below this share of the largest eigenvalue are set to 0, which lowers S.
 #: Rounding changes an eigenvalue by about 2^-52 times the largest eigenvalue. The root of an
 #: eigenvalue that is kept then changes by less than `LENGTH_MARGIN` times the largest root.
@@ -61,40 +58,14 @@ LENGTH_MARGIN = 5e-10
 class OrthogonalLines(PairedElements):
     """Pairs of elements with answers that differ along orthogonal directions.
 
-    Row j of `pairs` (i, 2) names x_j and x'_j; `weights` (i,) is the diagonal of D, above 0. There
-    are at most as many pairs as `queries`: the increasing numbers of the queries whose errors are
-    bounded, or None for all k queries. With fewer, only the largest error over them is bounded.
-
-    Let w_j = Q(x_j) - Q(x'_j), and let u_j be the columns of the polar factor of W D for
-    W = (w_1, ..., w_i). With T_j steps of b copies on line j, data sets of n >= b sum_j T_j records
-    prove an error of at least C / n on one of them. For risks lambda_j of the steps and
-    delta_j = <u_j, w_j>, C is b (sum_j lambda_j^(2/p) delta_j^2 / k)^(1/2): p = 2 for `RMS`, else
-    1. For k' queries, k' replaces k. Cost: O(i^2 k + i^3) for `lengths`.
+    Pair j is x_j and x'_j; `weights` (i,) is the diagonal of D, above 0. There are at most as many
+    pairs as `queries`: the increasing numbers of the queries whose errors are bounded, or None for
+    all k queries. With fewer, only the largest error over them is bounded, and C has their number
+    k' in place of k.
     """
 
     weights: FloatArray
     queries: IntArray | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "queries", self._checked_queries())
-        whole(len(self.pairs), "number of pairs", maximum=self.count)
-        weights = finite_array(self.weights, "weights", ndim=1)
-        if weights.shape != (len(self.pairs),) or not weights.min() > 0:
-            raise ValueError(f"weights must be {len(self.pairs)} numbers above 0, got {weights}")
-        object.__setattr__(self, "weights", weights)
-
-    def _checked_queries(self) -> IntArray | None:
-        """The numbers of the queries; None for all of them."""
-        if self.queries is None:
-            return None
-        k, queries = self.workload.n_queries, np.asarray(self.queries)
-        known = queries.ndim == 1 and queries.dtype.kind in "iu" and len(queries) > 0
-        if not (known and queries[0] >= 0 and queries[-1] < k and (np.diff(queries) > 0).all()):
-            raise ValueError(
-                f"queries must be increasing whole numbers from 0 to {k - 1}, got {self.queries!r}"
-            )
-        return None if len(queries) == k else queries
 
     @property
     def count(self) -> int:
@@ -103,14 +74,15 @@ class OrthogonalLines(PairedElements):
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """delta_1, ..., delta_i: lengths of the answer differences along the directions."""
-        answers = self.answers if self.queries is None else self.answers[:, self.queries]
-        differences = answers[self.pairs[:, 0]] - answers[self.pairs[:, 1]]
+        """delta_1, ..., delta_i, in O(i^2 k + i^3)."""
+        differences = self.differences
+        if self.queries is not None:
+            differences = differences[:, self.queries]
         # In units of the largest difference, products of differences are in the range of float64.
         unit = float(np.abs(differences).max())
         if unit == 0:
             return np.zeros(len(differences))
-        differences /= unit
+        differences = differences / unit
         weights = self.weights / self.weights.max()
         gram = differences @ differences.T
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
@@ -121,7 +93,6 @@ class OrthogonalLines(PairedElements):
         return np.asarray(unit * np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
-        """The lines as written to a certificate file."""
         used, rows = np.unique(self.pairs, return_inverse=True)
         some = {} if self.queries is None else {"queries": self.queries}
         return {
@@ -133,48 +104,23 @@ class OrthogonalLines(PairedElements):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class LinePlan(ScaledWitness):
-    """Steps (i,) of b = `copies` records on orthogonal lines; `scale` is C of the bound."""
+def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accuracy) -> Plan:
+    """The plan with T_j = `steps` (i,) of b = `copies` records; its scale is C.
 
-    kind = "lines"
-
-    lines: OrthogonalLines
-    steps: IntArray
-    #: A risk for each different number of steps, in increasing order of these numbers.
-    known: tuple[Line, ...]
-
-    def __repr__(self) -> str:
-        return repr(self.lines)
-
-    @property
-    def records(self) -> int:
-        return self.copies * int(self.steps.sum())
-
-    @property
-    def made_of(self) -> str:
-        return (
-            f"{len(self.steps)} orthogonal lines, each of at most {self.steps.max()} steps of "
-            f"{self.copies} replacements"
-        )
-
-    def constants(self) -> dict[str, Any]:
-        return {"copies": self.copies, "scale": self.scale}
-
-    def data(self) -> dict[str, Any]:
-        known = [line.document for line in self.known]
-        return {"steps": self.steps, "known": known, "family": self.lines.document()}
-
-
-def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accuracy) -> LinePlan:
-    """The plan with steps T_j in `steps` (i,); fewer than k queries need the largest error."""
-    assert asked.largest or lines.queries is None
+    C = b (sum_j lambda_j^(2/p) delta_j^2 / k)^(1/2), where p = 2 for `RMS`, else 1.
+    """
     different, which = np.unique(steps, return_inverse=True)
-    known = tuple(asked.risk(count, copies) for count in different.tolist())
+    known = [asked.risk(count, copies) for count in different.tolist()]
     risks = np.array([line.risk for line in known])[which]
     squares = float((lines.lengths**2 * risks ** (2 / asked.moment)).sum())
     scale = copies * math.sqrt(squares / lines.count) * (1 - LENGTH_MARGIN)
-    return LinePlan(copies, scale, lines, steps, known)
+    made_of = (
+        f"{len(steps)} orthogonal lines, each of at most {steps.max()} steps of {copies} "
+        "replacements"
+    )
+    constants = {"copies": copies, "scale": scale}
+    lists = {"steps": steps, "known": [line.document for line in known]}
+    return Plan("lines", lines, copies * int(steps.sum()), made_of, constants, lists)
 
 
 # Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
@@ -252,8 +198,8 @@ def orthogonal_lines_error(
 ) -> float:
     """A lower bound on the error of every private mechanism on its worst data set of n records.
 
-    The bound is C / n for the largest C (see `OrthogonalLines`) of lines whose data sets need at
-    most n records, or 0 if there are none. It is per query, in the units of the answers (means).
+    The bound is C / n for the largest C of lines whose data sets need at most n records, or 0 if
+    there are none. It is per query, in the units of the answers (means).
 
     Examples
     --------
@@ -270,8 +216,7 @@ def orthogonal_lines_error(
     >>> round(noise.predicted_rmse.value, 5)
     0.02049
     """
-    asked = stated_privacy(epsilon, privacy)
-    plans = line_plans(workload, privacy=asked, metric=metric, adjacency=adjacency)
+    plans = line_plans(workload, stated_privacy(epsilon, privacy), metric, adjacency)
     within = [plan.scale for plan in plans if plan.records <= whole(n, "n")]
     return max(within, default=0.0) / n
 
@@ -307,22 +252,19 @@ def additive_noise_error(
     >>> round(error, 4)
     0.2634
     """
-    asked = stated_privacy(epsilon, privacy)
-    plans = line_plans(workload, privacy=asked, metric=metric, adjacency=adjacency)
+    plans = line_plans(workload, stated_privacy(epsilon, privacy), metric, adjacency)
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
 
 
 def line_rungs(workload: Workload, problem: Problem) -> list[Rung]:
     """One rung for each plan that excludes at least one number of records."""
-    plans = line_plans(
-        workload, privacy=problem.guarantee, metric=problem.metric, adjacency=problem.adjacency
-    )
-    return scaled_rungs(plans, problem.alpha)
+    plans = line_plans(workload, problem.guarantee, problem.metric, problem.adjacency)
+    return rungs_of_plans(plans, problem.alpha)
 
 
 def line_plans(
-    workload: Workload, *, privacy: Privacy, metric: Metric, adjacency: Adjacency
-) -> tuple[LinePlan, ...]:
+    workload: Workload, privacy: Privacy, metric: Metric, adjacency: Adjacency
+) -> tuple[Plan, ...]:
     """Plans for a workload, in increasing order of the number of records and of the scale."""
     require_type(workload, Workload, "workload")
     require_type(metric, Metric, "metric")
@@ -332,7 +274,7 @@ def line_plans(
 
 
 @lru_cache(maxsize=32)
-def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
+def _plans(workload: Workload, asked: Accuracy) -> tuple[Plan, ...]:
     """Plans for all frames and prices, without those that need more records for no larger scale."""
     most = {copies for step in STEP_EPSILONS for copies in asked.copies(step)}
     # For the numbers of copies in `most`, try all `STEPS`. For smaller powers of 2, try one step.
@@ -352,12 +294,12 @@ def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
         for lines in frames
         for plan in _priced(lines, steps, copies, asked)
     )
-    return tuple(without_dominated(plans, lambda plan: plan.records, lambda plan: plan.scale))
+    return best_plans(plans)
 
 
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, asked: Accuracy
-) -> Iterator[LinePlan]:
+) -> Iterator[Plan]:
     """Plans with equal steps on all lines, then the best plan for each falling price."""
     steps = np.array([count for count in options if asked.loss * copies * count <= MOST_EPSILON])
     for count in steps.tolist():

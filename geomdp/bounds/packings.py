@@ -11,19 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._typing import BoolArray, FloatArray, IntArray, RandomState
-from geomdp._validation import finite_array, positive, require_type, whole
+from geomdp._typing import FloatArray, IntArray, RandomState
+from geomdp._validation import finite_array, positive, require_type, whole, whole_array
 from geomdp.bounds.certificates import (
     PackingFamily,
     bounded_answers,
     certify,
-    element_rows,
     excluded_records,
     listing_document,
     reachable_distance,
     workload_subject,
 )
-from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem
+from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
@@ -84,9 +83,19 @@ class Packing(PackingFamily):
     def __post_init__(self) -> None:
         require_type(self.workload, Workload, "workload")
         elements = self.workload.universe.validate(self.elements)
-        datasets = element_rows(self.datasets, len(elements), "datasets")
+        rows = whole_array(self.datasets, "datasets", ndim=2)
+        if 0 in rows.shape:
+            raise ValueError(
+                f"datasets must have a shape (a, b), both at least 1, got {rows.shape}"
+            )
+        if not (rows.min() >= 0 and rows.max() < len(elements)):
+            raise ValueError(
+                f"datasets must hold row numbers of elements, 0 to {len(elements) - 1}, got "
+                f"{rows.min()} to {rows.max()}"
+            )
+        rows.setflags(write=False)
         object.__setattr__(self, "elements", elements)
-        object.__setattr__(self, "datasets", datasets)
+        object.__setattr__(self, "datasets", rows)
 
     def __repr__(self) -> str:
         return f"Packing({self.workload!r}, {len(self.datasets)} data sets of {self.size})"
@@ -212,17 +221,50 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 
 
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Row numbers of a largest subset of `points` with pairwise distances >= `separation`.
+    """Row numbers, ascending, of a largest subset of `points` (N, k) `separation` or more apart.
 
-    Its size is N_sep of JL-L7. It is a largest clique of the graph with an edge between any two
-    points far enough apart. The search is exact and can take exponential time. It takes at most 256
-    points, and a separation above 0.
+    The subset of N_sep points (JL-L7) is a largest clique, by branch and bound: at most c vertices
+    of a greedy colouring with c colours can join a clique (Tomita and Seki 2003).
     """
-    points = finite_array(points, "points", ndim=2)
-    require_type(metric, Metric, "metric")
-    positive(separation, "separation")
     apart = np.array([metric.norm(points - point) >= separation for point in points])
-    return largest_clique(apart & apart.T)
+    adjacency = apart & apart.T
+    # Vertices of large degree come first: a greedy colouring then usually needs fewer colours.
+    order = np.argsort(-adjacency.sum(axis=1), kind="stable")
+    matrix = adjacency[np.ix_(order, order)]
+    np.fill_diagonal(matrix, False)
+    # Bit v of masks[u] says whether u and v are adjacent.
+    masks = [sum(1 << int(v) for v in np.flatnonzero(row)) for row in matrix]
+    return np.sort(order[_expand(masks, [], (1 << len(masks)) - 1, [])])
+
+
+def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int]) -> list[int]:
+    """A largest clique of `chosen` and some `candidates`, or `best` if no such clique is larger."""
+    if not candidates:
+        return chosen if len(chosen) > len(best) else best
+    for vertex, colours in reversed(_colouring(masks, candidates)):
+        # `vertex` and the vertices that the loop has not reached have `colours` colours, and a
+        # clique has at most one vertex of each. So if the condition holds, no clique that can still
+        # be found is larger than `best`.
+        if len(chosen) + colours <= len(best):
+            break
+        best = _expand(masks, [*chosen, vertex], candidates & masks[vertex], best)
+        candidates &= ~(1 << vertex)
+    return best
+
+
+def _colouring(masks: list[int], candidates: int) -> list[tuple[int, int]]:
+    """The candidates in the order of a greedy colouring, each with its colour 1, 2, ..."""
+    coloured: list[tuple[int, int]] = []
+    colour = 0
+    while candidates:
+        colour += 1
+        free = candidates
+        while free:
+            vertex = (free & -free).bit_length() - 1
+            coloured.append((vertex, colour))
+            candidates &= ~(1 << vertex)
+            free &= ~(1 << vertex) & ~masks[vertex]
+    return coloured
 
 
 def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.NDArray[Any]:
@@ -241,15 +283,6 @@ class PairedElements:
     elements: npt.NDArray[Any]
     pairs: IntArray
 
-    def __post_init__(self) -> None:
-        require_type(self.workload, Workload, "workload")
-        elements = self.workload.universe.validate(self.elements)
-        pairs = element_rows(self.pairs, len(elements), "pairs")
-        if pairs.shape[1] != 2:
-            raise ValueError(f"pairs must have shape (i, 2), got {pairs.shape}")
-        object.__setattr__(self, "elements", elements)
-        object.__setattr__(self, "pairs", pairs)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.workload!r}, {len(self.pairs)} pairs)"
 
@@ -257,6 +290,11 @@ class PairedElements:
     def answers(self) -> FloatArray:
         """Answers of the elements to all queries: (E, k)."""
         return bounded_answers(self.workload, self.elements)
+
+    @cached_property
+    def differences(self) -> FloatArray:
+        """w_1, ..., w_i: the differences (i, k) of the answers of the pairs."""
+        return np.asarray(self.answers[self.pairs[:, 0]] - self.answers[self.pairs[:, 1]])
 
 
 def single_elements(
@@ -292,59 +330,6 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
     if values.max(initial=0.0) < 1:
         return 0, 0
     return int(values.max()), int(counts[values.argmax()])
-
-
-# A largest clique of a small graph, by branch and bound.
-
-#: Largest number of vertices accepted, because the search can take exponential time.
-MAX_VERTICES = 256
-
-
-def largest_clique(adjacency: BoolArray) -> IntArray:
-    """Vertices of a largest clique of at most 256 vertices, in ascending order; exact."""
-    if len(adjacency) > MAX_VERTICES:
-        raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")
-    # Vertices of large degree come first: a greedy colouring then usually needs fewer colours.
-    order = np.argsort(-adjacency.sum(axis=1), kind="stable")
-    matrix = adjacency[np.ix_(order, order)]
-    np.fill_diagonal(matrix, False)
-    # Bit v of masks[u] says whether u and v are adjacent.
-    masks = [sum(1 << int(v) for v in np.flatnonzero(row)) for row in matrix]
-    # A branch and bound: at most c of the vertices in a greedy colouring with c colours can join a
-    # clique (Tomita and Seki 2003).
-    best = _expand(masks, [], (1 << len(masks)) - 1, [])
-    return np.sort(order[best]) if best else np.zeros(0, dtype=np.int64)
-
-
-def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int]) -> list[int]:
-    """A largest clique of `chosen` and some `candidates`, or `best` if no such clique is larger."""
-    if not candidates:
-        return chosen if len(chosen) > len(best) else best
-    for vertex, colours in reversed(_colouring(masks, candidates)):
-        # The loop runs from the last vertex of the colouring to the first. `vertex` and the
-        # vertices that the loop has not reached have `colours` colours. A clique has at most one
-        # vertex of each colour. So if the condition holds, no clique that can still be found is
-        # larger than `best`.
-        if len(chosen) + colours <= len(best):
-            break
-        best = _expand(masks, [*chosen, vertex], candidates & masks[vertex], best)
-        candidates &= ~(1 << vertex)
-    return best
-
-
-def _colouring(masks: list[int], candidates: int) -> list[tuple[int, int]]:
-    """The candidates in the order of a greedy colouring, each with its colour 1, 2, ..."""
-    coloured: list[tuple[int, int]] = []
-    colour = 0
-    while candidates:
-        colour += 1
-        free = candidates
-        while free:
-            vertex = (free & -free).bit_length() - 1
-            coloured.append((vertex, colour))
-            candidates &= ~(1 << vertex)
-            free &= ~(1 << vertex) & ~masks[vertex]
-    return coloured
 
 
 # Search over multisets of elements. Each packing found is certified, so a poor search gives a weak
@@ -508,23 +493,20 @@ class _Search:
         """A packing of data sets of `size` records from a random pool, improved by exchanges."""
         pool = self.rng.integers(len(self.elements), size=(self.effort.pool, size))
         datasets = pool[self._greedy(means_of(self.answers, pool), size)]
-        spread = spread_out(
-            self.answers,
-            datasets,
-            self.problem.metric,
-            exchanges=self.effort.exchanges,
-            rng=self.rng,
-        )
+        metric, exchanges = self.problem.metric, self.effort.exchanges
+        spread = spread_out(self.answers, datasets, metric, exchanges, self.rng)
         return Packing(self.workload, self.elements, spread, "search over multisets")
 
     def _greedy(self, points: FloatArray, size: int) -> IntArray:
         """The best prefix of the greedy order; one row if no prefix excludes a record."""
+        metric, k = self.problem.metric, points.shape[1]
+        euclidean = not isinstance(metric, WorstCase)
         found = farthest_points(
             points,
-            self.problem.metric.norm,
+            metric.norm,
             least=self.problem.required_separation,
             most=self.effort.datasets,
-            of_squares=self.problem.metric.of_squares(points.shape[1]),
+            of_squares=(lambda squares: np.asarray(np.sqrt(squares / k))) if euclidean else None,
         )
         return found.order[: max(1, best_prefix(found.radii, size, self.problem)[1])]
 
@@ -547,7 +529,6 @@ def spread_out(
     answers: FloatArray,
     datasets: IntArray,
     metric: Metric,
-    *,
     exchanges: int,
     rng: np.random.Generator,
 ) -> IntArray:

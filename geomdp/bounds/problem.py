@@ -18,7 +18,6 @@ import abc
 import decimal
 import enum
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -144,13 +143,15 @@ class Bound:
         rounded = rounded_down if self.side is Side.LOWER else rounded_up
         return rounded(self.records)
 
+    @property
+    def _inequality(self) -> str:
+        return f"sc {'>' if self.side is Side.LOWER else '<='} {self.records_text}"
+
     def __repr__(self) -> str:
-        relation = ">" if self.side is Side.LOWER else "<="
-        return f"Bound(sc {relation} {self.records_text}, {len(self.assumptions)} assumptions)"
+        return f"Bound({self._inequality}, {len(self.assumptions)} assumptions)"
 
     def __str__(self) -> str:
-        relation = ">" if self.side is Side.LOWER else "<="
-        return f"sc {relation} {self.records_text}: {self.statement}"
+        return f"{self._inequality}: {self.statement}"
 
 
 # Measures of error.
@@ -204,11 +205,6 @@ class Metric(abc.ABC):
     def norm(self, differences: FloatArray) -> FloatArray:
         """Norms of the rows of `differences` (b, k), scaled so that errors are per query."""
 
-    def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of squared Euclidean lengths; None if it is not one."""
-        del k
-        return None
-
 
 class _Euclidean(Metric):
     """A metric with the Euclidean norm divided by sqrt(k)."""
@@ -216,9 +212,6 @@ class _Euclidean(Metric):
     def norm(self, differences: FloatArray) -> FloatArray:
         squares: FloatArray = np.einsum("ij,ij->i", differences, differences)
         return np.asarray(np.sqrt(squares / differences.shape[1]))
-
-    def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray]:
-        return lambda squares: np.asarray(np.sqrt(squares / k))
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,15 @@ import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import require_type, whole, whole_array
+from geomdp._validation import require_type
 from geomdp.bounds.certificates import (
+    Plan,
     Rung,
-    ScaledWitness,
+    best_plans,
     bounded_answers,
     covering_bound,
     listing_document,
-    scaled_rungs,
-    without_dominated,
+    rungs_of_plans,
 )
 from geomdp.bounds.count_risks import MOST_EPSILON, MOST_STEP
 from geomdp.bounds.packings import PairedElements, elements_or_sample
@@ -43,50 +43,23 @@ MARGIN = 1e-10
 class QueryLines(PairedElements):
     """Pairs of elements that differ in their own query and agree in the queries of earlier pairs.
 
-    Pair j is row j of `pairs`, x_j and x'_j, and belongs to number j of `queries` (g,). Data sets
-    of n >= b g T records with b t_j copies of x_j and b (T - t_j) copies of x'_j, 0 <= t_j <= T,
-    prove an expected largest error of at least C / n on one of them, where
-    C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g). The least difference `length` is delta, and
-    p(m) bounds the probability from below that t_j is outside m consecutive numbers chosen from a
-    private output.
+    Pair j, x_j and x'_j, belongs to number j of `queries` (g,).
     """
 
     queries: IntArray
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        queries, k = whole_array(self.queries, "queries", ndim=1), self.workload.n_queries
-        if queries.shape != (len(self.pairs),) or queries.min() < 0 or queries.max() >= k:
-            raise ValueError(
-                f"queries must be {len(self.pairs)} numbers from 0 to {k - 1}, got {self.queries!r}"
-            )
-        object.__setattr__(self, "queries", queries)
-        changes = self._changes
-        if not (np.diag(changes) != 0).all():
-            raise ValueError("pairs must have different answers to their own query")
-        if np.tril(changes, -1).any():
-            raise ValueError("pairs must have the same answers to the queries of earlier pairs")
-
-    @property
-    def _changes(self) -> FloatArray:
-        """Entry (i, j): the difference of the answers of pair i to the query of pair j."""
-        chosen = self.answers[:, self.queries]
-        return np.asarray(chosen[self.pairs[:, 0]] - chosen[self.pairs[:, 1]])
-
     @cached_property
     def length(self) -> float:
         """delta: the least difference of the answers of a pair to its own query."""
-        return float(np.abs(np.diag(self._changes)).min())
+        return float(np.abs(np.diag(self.differences[:, self.queries])).min())
 
     def last(self, count: int) -> QueryLines:
         """The last `count` pairs."""
-        count = whole(count, "count", maximum=len(self.pairs))
         used, rows = np.unique(self.pairs[-count:], return_inverse=True)
         pairs = rows.reshape(count, 2)
         return QueryLines(self.workload, self.elements[used], pairs, self.queries[-count:])
 
     def document(self) -> dict[str, Any]:
-        """The lines as written to a certificate file."""
         return {
             "type": "query lines",
             **listing_document(self.workload, self.elements, self.answers),
@@ -94,39 +67,6 @@ class QueryLines(PairedElements):
             "queries": self.queries,
         }
 
-
-@dataclass(frozen=True, eq=False)
-class QueryLinePlan(ScaledWitness):
-    """T steps of b = `copies` records on all lines, with one `prior` (T + 1,); C is `scale`."""
-
-    kind = "query lines"
-
-    lines: QueryLines
-    steps: int
-    prior: FloatArray
-
-    def __repr__(self) -> str:
-        return repr(self.lines)
-
-    @property
-    def records(self) -> int:
-        return self.copies * self.steps * len(self.lines.pairs)
-
-    @property
-    def made_of(self) -> str:
-        return (
-            f"{len(self.lines.pairs)} lines for one query each, of {self.steps} steps of "
-            f"{self.copies} replacements"
-        )
-
-    def constants(self) -> dict[str, Any]:
-        return {"copies": self.copies, "steps": self.steps, "scale": self.scale}
-
-    def data(self) -> dict[str, Any]:
-        return {"prior": self.prior, "family": self.lines.document()}
-
-
-# Lower bounds from lines along single queries, for any workload: choice of the lines and steps.
 
 #: `MAX_COMPARED` is the largest number E^2 k of comparisons of answers, for k queries and E > 2
 #: elements. `MAX_QUERIES` is the largest number of queries for which lines are sought.
@@ -180,21 +120,22 @@ def query_lines_bound(
 def query_line_rungs(workload: Workload, problem: Problem) -> list[Rung]:
     """One rung for each plan that excludes a record, for `WorstCase` and pure privacy only."""
     assert isinstance(problem.metric, WorstCase)
-    return scaled_rungs(_plans(workload, problem.pure_epsilon * problem.changes), problem.alpha)
+    plans = _plans(workload, problem.pure_epsilon * problem.changes)
+    return rungs_of_plans(plans, problem.alpha)
 
 
 @lru_cache(maxsize=32)
-def _plans(workload: Workload, epsilon: float) -> tuple[QueryLinePlan, ...]:
+def _plans(workload: Workload, epsilon: float) -> tuple[Plan, ...]:
     """Plans for the lines, steps and copies that are tried, without dominated plans."""
     lines = found_lines(workload)
-    if lines is None:
-        return ()
-    plans = _all_plans(lines, epsilon)
-    return tuple(without_dominated(plans, lambda plan: plan.records, lambda plan: plan.scale))
+    return () if lines is None else best_plans(_all_plans(lines, epsilon))
 
 
-def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[QueryLinePlan]:
-    """The plan with the best prior, for each number of lines, steps and copies that is tried."""
+def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[Plan]:
+    """The plan with the best prior, for each number of lines, steps and copies that is tried.
+
+    With T steps of b copies, its scale is C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g).
+    """
     most = len(lines.pairs)
     sizes = sorted({*(round(math.sqrt(2) ** i) for i in range(2 * most.bit_length())), most})
     subsets = [lines.last(size) for size in sizes if size <= most]
@@ -205,11 +146,16 @@ def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[QueryLinePlan]:
                 continue
             tails, priors = tails_of_priors(steps, one), smooth_priors(steps)
             for subset in subsets:
-                chances = -np.expm1(len(subset.pairs) * np.log1p(-tails))
-                sums = chances.sum(axis=1)
+                count = len(subset.pairs)
+                sums = (-np.expm1(count * np.log1p(-tails))).sum(axis=1)
                 best = int(sums.argmax())
                 scale = copies * subset.length / 2 * float(sums[best]) * (1 - MARGIN)
-                yield QueryLinePlan(copies, scale, subset, steps, priors[best])
+                made_of = (
+                    f"{count} lines for one query each, of {steps} steps of {copies} replacements"
+                )
+                constants = {"copies": copies, "steps": steps, "scale": scale}
+                lists = {"prior": priors[best]}
+                yield Plan("query lines", subset, copies * steps * count, made_of, constants, lists)
 
 
 @lru_cache(maxsize=8)

@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import positive, probability, require_type, whole
+from geomdp._validation import positive, probability, whole
 from geomdp.bounds.certificates import (
     MARGIN,
     PackingFamily,
@@ -29,14 +29,90 @@ from geomdp.bounds.code_packings import MAX_PRIME, ReedSolomon, prime_at_most
 from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, SideConditionError, rounded_up
 from geomdp.privacy import Adjacency
 
-# Packings for random sign queries, whose data sets a rule gives (Nikolov, Theorem 24; JL-T24).
+# Families of sets with s elements each. Any two sets of a family share few elements (JL-T24).
+
+#: Relative error allowed in a number of sets that is computed from its logarithm.
+COUNT_ERROR = 1e-13
+
+
+@dataclass(frozen=True)
+class Singletons:
+    """Sets of one element each; ln M is `log_count`."""
+
+    log_count: float
+
+    size = 1
+    #: The symmetric difference of two different sets of one element holds both elements.
+    difference = 2
+
+    @property
+    def log_universe(self) -> float:
+        return self.log_count
+
+    def document(self) -> dict[str, Any]:
+        return {"type": "singletons", "log_count": self.log_count}
+
+
+@dataclass(frozen=True)
+class ReedSolomonSets:
+    """The sets {(i, w_i) : i < s}, one for each word w of a Reed-Solomon code.
+
+    The code has length s and degree t over a field of q elements. There are q^t sets, and any two
+    share at most t - 1 elements. The pair (i, a) is element number i q + a of a universe of s q.
+    """
+
+    code: ReedSolomon
+
+    @property
+    def log_count(self) -> float:
+        """ln of the number of sets, t ln q."""
+        return self.code.log_count
+
+    @property
+    def size(self) -> int:
+        """Number of elements s of each set."""
+        return self.code.length
+
+    @property
+    def difference(self) -> int:
+        """Least size 2 (s - t + 1) of the symmetric difference of two sets."""
+        return 2 * self.code.differing
+
+    @property
+    def log_universe(self) -> float:
+        """ln of the number of elements s q of the universe."""
+        return math.log(self.code.length * self.code.prime)
+
+    def elements(self, words: IntArray) -> IntArray:
+        """Element numbers (b, s) of the sets that the rows of `words` (b, s) define."""
+        return words + self.code.prime * np.arange(self.size)
+
+    def document(self) -> dict[str, Any]:
+        code = self.code
+        return {
+            "type": "reed-solomon",
+            "prime": code.prime,
+            "size": code.length,
+            "degree": code.degree,
+        }
+
+
+def log_whole(log_count: float) -> float:
+    """ln M, where M is e^`log_count` rounded down to a whole number."""
+    if log_count > 36:
+        return log_count
+    count = math.exp(log_count)
+    # Without the share, a rounding error could lower a whole number of words by one. With the limit
+    # 1/2, M sets do not have more pairs than the e^(2 log_count) / 2 of the union bound.
+    return math.log(max(1, math.floor(count + min(COUNT_ERROR * count, 0.5))))
+
+
+# Packings for random sign queries, whose data sets a rule gives.
 
 #: Default for the largest probability, over the signs, that a bound fails.
 FAILURE = 1e-6
-#: Largest number of signs that `check_sample` draws.
-SAMPLED_SIGNS = 1 << 21
-#: Largest number of pairs of sets that `check_sample` draws.
-SAMPLED_PAIRS = 8
+#: Largest numbers of signs and of pairs of sets that `check_sample` draws.
+SAMPLED_SIGNS, SAMPLED_PAIRS = 1 << 21, 8
 
 
 class UnionBoundError(SideConditionError):
@@ -55,15 +131,13 @@ class RandomSignSets(PackingFamily):
     """
 
     queries: int
-    sets: SetFamily
+    sets: Singletons | ReedSolomonSets
     failure: float = FAILURE
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole(self.queries, "queries")
         whole(self.seed, "seed", minimum=0)
         probability(self.failure, "failure")
-        require_type(self.sets, SetFamily, "sets")
         _ = self._least  # raises UnionBoundError if the union bound proves nothing
 
     def __repr__(self) -> str:
@@ -99,17 +173,13 @@ class RandomSignSets(PackingFamily):
         return self.sets.size
 
     def separation(self, metric: Metric) -> float:
-        """Lower bound sqrt((1 - delta) w) / s on the distance between answers, in every metric.
-
-        It is proved for the root mean square, which the largest absolute value is never below.
-        """
+        # It is proved for the root mean square, which the largest absolute value is never below.
         del metric
         difference = (1 - self.deviation) * self.sets.difference
         return math.sqrt(difference) / self.size * (1 - MARGIN)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The conditions with their probability over the signs, and the number of sampled pairs."""
         said = (
             "the signs are independent and uniform on at least "
             f"e^{rounded_up(self.sets.log_universe)} elements; for sets of {self.size} elements, "
@@ -200,122 +270,6 @@ def _least_deviation(needed: float, size: int) -> tuple[float, float]:
     return min(1.0, max(0.0, deviation) * (1 + MARGIN) + MARGIN), tilt
 
 
-# Families of sets with s elements each. Any two sets of a family share few elements (JL-T24).
-
-#: Relative error allowed in a number of sets that is computed from its logarithm.
-COUNT_ERROR = 1e-13
-
-
-@runtime_checkable
-class SetFamily(Protocol):
-    """A family of sets, given by a rule because it is too large for a list."""
-
-    @property
-    def log_count(self) -> float:
-        """ln of a lower bound on the number of sets."""
-
-    @property
-    def size(self) -> int:
-        """Number of elements s of each set."""
-
-    @property
-    def difference(self) -> int:
-        """Least size of the symmetric difference of two sets."""
-
-    @property
-    def log_universe(self) -> float:
-        """ln of the number of elements of the universe from which the sets are chosen."""
-
-    def document(self) -> dict[str, Any]:
-        """The family as written to a certificate file."""
-
-
-@dataclass(frozen=True)
-class Singletons:
-    """Sets of one element each."""
-
-    log_count: float
-
-    size = 1
-    #: The symmetric difference of two different sets of one element holds both elements.
-    difference = 2
-
-    def __post_init__(self) -> None:
-        positive(self.log_count, "log_count")
-
-    @property
-    def log_universe(self) -> float:
-        return self.log_count
-
-    def document(self) -> dict[str, Any]:
-        return {"type": "singletons", "log_count": self.log_count}
-
-
-@dataclass(frozen=True)
-class ReedSolomonSets:
-    """The sets {(i, w_i) : i < s}, one for each word w of a Reed-Solomon code.
-
-    The code has length s and degree t over a field of q elements. The universe has s blocks of q
-    elements each. The pair (i, a) is element number i q + a. There are q^t sets, and any two sets
-    share at most t - 1 elements.
-    """
-
-    code: ReedSolomon
-
-    def __post_init__(self) -> None:
-        require_type(self.code, ReedSolomon, "code")
-        if self.universe >= 2**63:
-            raise ValueError(
-                f"code must have fewer than 2^63 element numbers s q, got {self.universe}"
-            )
-
-    @property
-    def log_count(self) -> float:
-        """ln of the number of sets, t ln q."""
-        return self.code.log_count
-
-    @property
-    def size(self) -> int:
-        return self.code.length
-
-    @property
-    def difference(self) -> int:
-        """Least size 2 (s - t + 1) of the symmetric difference of two sets."""
-        return 2 * self.code.differing
-
-    @property
-    def universe(self) -> int:
-        """Number of elements s q."""
-        return self.code.length * self.code.prime
-
-    @property
-    def log_universe(self) -> float:
-        return math.log(self.universe)
-
-    def elements(self, words: IntArray) -> IntArray:
-        """Element numbers (b, s) of the sets that the rows of `words` (b, s) define."""
-        return words + self.code.prime * np.arange(self.size)
-
-    def document(self) -> dict[str, Any]:
-        code = self.code
-        return {
-            "type": "reed-solomon",
-            "prime": code.prime,
-            "size": code.length,
-            "degree": code.degree,
-        }
-
-
-def log_whole(log_count: float) -> float:
-    """ln M, where M is e^`log_count` rounded down to a whole number."""
-    if log_count > 36:
-        return log_count
-    count = math.exp(log_count)
-    # Without the share, a rounding error could lower a whole number of words by one. With the limit
-    # 1/2, M sets do not have more pairs than the e^(2 log_count) / 2 of the union bound.
-    return math.log(max(1, math.floor(count + min(COUNT_ERROR * count, 0.5))))
-
-
 # The bound, with a search for the best family of sets.
 
 #: Logarithm of the largest number of elements that Reed-Solomon sets are chosen from. The numbers
@@ -345,7 +299,8 @@ def random_sign_bound(
     The data sets of the proof are single elements, and Reed-Solomon sets of growing size. Under the
     conditions of the theorem, the bound is at least a constant times min{k / (alpha epsilon),
     sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}. For N above 2^60, or if the theorem
-    needs sets of more than 2^20 elements, it can be smaller.
+    needs sets of more than 2^20 elements, it can be smaller. Source: Nikolov 2022, Theorem 24;
+    JL-T24.
 
     Parameters
     ----------
@@ -359,10 +314,6 @@ def random_sign_bound(
         Largest probability, over the signs, that the bound does not hold.
     seed : int
         Seed of the signs. Signs are drawn for sampled checks only.
-
-    References
-    ----------
-    Nikolov 2022, Theorem 24; formula sheet JL-T24.
 
     Examples
     --------
@@ -386,11 +337,9 @@ def random_sign_bound(
     for size in sizes:
         found = _best_sets(queries, log_universe, size, problem, share, seed)
         families += [] if found is None else [found]
-    rungs = [packing_rung(family, problem) for family in families]
-    used = cover(rungs)
-    for family, own in zip(families, rungs, strict=True):
-        if any(own is part for part in used):
-            family.check_sample()
+    used = cover(packing_rung(family, problem) for family in families)
+    for rung in used:
+        rung.family.check_sample()
     return covering_bound(used, problem)
 
 
@@ -411,8 +360,8 @@ def _best_singletons(
     queries: int, log_universe: float, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets:
     """Of several families of singletons, the one that excludes the most records."""
-    # The union bound allows the most singletons for delta = 1 and x = 1/2, in the notation of
-    # `random_signs`. The proved separation is then 0.
+    # The union bound allows the most singletons for delta = 1 and x = 1/2. The proved separation is
+    # then 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))
     if limit <= math.log(3):
@@ -427,12 +376,7 @@ def _best_singletons(
 
 
 def _best_sets(
-    queries: int,
-    log_universe: float,
-    size: int,
-    problem: Problem,
-    failure: float,
-    seed: int,
+    queries: int, log_universe: float, size: int, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets | None:
     """The Reed-Solomon family of one size that excludes the most records; None if none does."""
     best, furthest = None, 0

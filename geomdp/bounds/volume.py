@@ -68,7 +68,8 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
     * The bound for a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
 
     The upper bound is w(K) / mu_i, where mu_i is the mean norm of a Gaussian vector in R^i. With a
-    simulated width w(K), it fails with probability at most 1e-6.
+    simulated width w(K), it fails with probability at most 1e-6. Source: Urysohn 1924; Hardt-Talwar
+    2010; Nikolov 2022, (13), Lemmas 17 and 20; JL-VR, JL-L17, JL-URY.
 
     Parameters
     ----------
@@ -77,11 +78,6 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
     rng : Generator, int or None
         Draws random directions: for extreme points if K does not list its vertices, and for the
         Gaussian width if the width has no closed form.
-
-    References
-    ----------
-    Urysohn 1924; Hardt-Talwar 2010; Nikolov 2022, (13), Lemmas 17 and 20; formula sheet JL-VR,
-    JL-L17, JL-URY.
 
     Examples
     --------

@@ -9,16 +9,10 @@ import numpy as np
 import pytest
 
 from geomdp import bounds, workloads
-from geomdp.bounds.code_packings import CodeWords, MarginalBlocks
-from geomdp.bounds.orthogonal_lines import OrthogonalLines
-from geomdp.bounds.packings import exact_separated
-from geomdp.bounds.random_signs import RandomSignSets, ReedSolomonSets
 
 #: Stands for an argument of a wrong type.
 WRONG = cast("Any", "text")
 HISTOGRAM = workloads.Histogram(4)
-CODE = bounds.ReedSolomon(5, 4, 2)
-BITS = bounds.LinearCode(np.eye(3, dtype=np.int64))
 POINTS = np.eye(3)
 PROBLEM: dict[str, Any] = {"epsilon": 1.0, "alpha": 0.1}
 
@@ -56,28 +50,7 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: bounds.Packing(WRONG, np.arange(3), np.eye(3, dtype=np.int64)),
         "workload must be a Workload",
     ),
-    "orthogonal lines": (
-        lambda: OrthogonalLines(WRONG, np.arange(2), np.array([[0, 1]]), np.ones(1)),
-        "workload must be a Workload",
-    ),
-    "code words, outer": (lambda: CodeWords(9, WRONG, BITS), "outer must be a ReedSolomon"),
-    "code words, inner": (lambda: CodeWords(9, CODE, WRONG), "inner must be a LinearCode"),
-    "blocks, code": (
-        lambda: MarginalBlocks(8, 2, 4, WRONG, CODE),
-        "code must be a LinearCode",
-    ),
-    "blocks, functions": (
-        lambda: MarginalBlocks(8, 2, 4, BITS, WRONG),
-        "functions must be a ReedSolomon",
-    ),
-    "sets": (lambda: ReedSolomonSets(WRONG), "code must be a ReedSolomon"),
-    "signs": (lambda: RandomSignSets(100, WRONG), "sets must be a SetFamily"),
     "greedy": (lambda: bounds.greedy_separated(POINTS, WRONG, 0.5), "metric must be a Metric"),
-    "exact": (lambda: exact_separated(POINTS, WRONG, 0.5), "metric must be a Metric"),
-    "exact, points": (
-        lambda: exact_separated(WRONG, bounds.MeanL2(), 0.5),
-        "points must be numeric",
-    ),
     "single": (
         lambda: bounds.single_elements(HISTOGRAM, WRONG, np.arange(3), "by hand"),
         "elements must be an ndarray",

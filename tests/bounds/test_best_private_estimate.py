@@ -1,7 +1,8 @@
-"""Bounds from lines, compared with the best private estimate, which a linear program finds."""
+"""Lower bounds, compared with the errors of the best mechanisms, which linear programs find."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -11,60 +12,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
-from scipy.optimize import linprog
 
+from geomdp.advice.bracket import lower_bounds
 from geomdp.bounds import (
+    RMS,
     MeanL2,
+    Metric,
+    Problem,
     SideConditionError,
+    WorstCase,
     check_certificate,
     orthogonal_lines_bound,
     private_line,
 )
-from geomdp.bounds.certificates import Certificate
-from geomdp.bounds.count_risks import LONGEST, best_prior
-from geomdp.workloads import Explicit
+from geomdp.bounds.count_risks import LONGEST
+from geomdp.workloads import Explicit, Workload
+from tests.bounds.best_mechanism import least_count_error, least_error
 from tests.bounds.test_checker import rejected, saved
 
 ONE_QUERY = Explicit(np.array([[0.0, 1.0]]))
-
-
-@cache
-def least_error(steps: int, epsilon: float, moment: int, spacing: float = 1.0) -> float:
-    """The least worst-case error of an epsilon-DP estimate y of t in {0, ..., `steps`}.
-
-    The error is the mean of |y - t|^`moment`. The outputs y are `spacing` apart. The unknowns of
-    the linear program are the probabilities of the outputs for each t, and the worst-case error.
-    """
-    outputs = np.arange(0, steps + spacing / 2, spacing)
-    shape = (steps + 1, len(outputs))
-    cells = np.arange(math.prod(shape)).reshape(shape)
-    size = cells.size
-    loss = np.abs(outputs - np.arange(steps + 1)[:, None]) ** moment
-    each = np.repeat(np.arange(steps + 1), len(outputs))
-    ones = sparse.csr_array((np.ones(size), (each, cells.ravel())), shape=(steps + 1, size + 1))
-    errors = sparse.csr_array((loss.ravel(), (each, cells.ravel())), shape=(steps + 1, size + 1))
-    errors += sparse.csr_array((-np.ones(steps + 1), (range(steps + 1), [size] * (steps + 1))))
-    rows = [errors]
-    before, after = cells[:-1].ravel(), cells[1:].ravel()
-    line = np.arange(len(before))
-    for larger, smaller in ((before, after), (after, before)):
-        values = np.concatenate([np.ones(len(line)), -np.full(len(line), math.exp(epsilon))])
-        where = (np.tile(line, 2), np.concatenate([larger, smaller]))
-        rows.append(sparse.csr_array((values, where), shape=(len(line), size + 1)))
-    every = sparse.vstack(rows)
-    cost = np.zeros(size + 1)
-    cost[size] = 1
-    solved = linprog(
-        cost,
-        A_ub=every,
-        b_ub=np.zeros(every.shape[0]),
-        A_eq=ones,
-        b_eq=np.ones(steps + 1),
-        method="highs",
-    )
-    assert solved.success
-    return float(solved.fun)
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0, 3.0])
@@ -73,34 +39,27 @@ def test_the_mean_error_is_that_of_the_best_mechanism(steps: int, epsilon: float
     """Whole numbers suffice as outputs, because the loss |y - t| is linear between them."""
     if epsilon * steps > 64:
         steps = 20
-    best = least_error(steps, epsilon, 1)
+    best = least_count_error(steps, epsilon, 1)
     # The solver meets its constraints up to 1e-7.
     assert best * (1 - 1e-5) <= private_line(steps, epsilon, 1).risk <= best * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize("steps", [1, 2, 3, 5, 8])
-def test_the_squared_error_is_that_of_the_best_mechanism(steps: int, epsilon: float) -> None:
-    """Outputs h = 1/16 apart raise the least squared error by at most h^2 / 4 = 1/1024."""
-    best = least_error(steps, epsilon, 2, 1 / 16)
-    risk = private_line(steps, epsilon, 2).risk
-    assert 0.99 * (best - 1 / 1024) <= risk <= best * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-@pytest.mark.parametrize("steps", [16, 40])
-def test_no_mechanism_for_a_long_line_has_a_smaller_squared_error(
-    steps: int, epsilon: float
+@pytest.mark.parametrize(("steps", "fine"), [(1, 16), (2, 16), (3, 16), (5, 16), (8, 16), (40, 2)])
+def test_the_squared_error_is_that_of_the_best_mechanism(
+    steps: int, epsilon: float, fine: int
 ) -> None:
-    best = least_error(steps, epsilon, 2, 0.5)
-    assert 0.97 * best <= private_line(steps, epsilon, 2).risk <= best * (1 + 1e-6)
+    """Outputs h = 1 / `fine` apart raise the least squared error by at most h^2 / 4."""
+    best = least_count_error(steps, epsilon, 2, 1 / fine)
+    risk = private_line(steps, epsilon, 2).risk
+    assert 0.97 * (best - 1 / (4 * fine**2)) <= risk <= best * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("n", [1, 2, 6, 13, 21, 34, 40])
 def test_one_query_needs_the_records_of_the_best_mechanism(n: int, epsilon: float) -> None:
     """The bound excludes n records for an error 1% below the best one, but not for one above it."""
-    best = least_error(n, epsilon, 1) / n
+    best = least_count_error(n, epsilon, 1) / n
     bound = orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=0.99 * best)
     assert bound.value >= n
     if n == 1:
@@ -119,13 +78,58 @@ def test_longer_lines_are_no_weaker(epsilon: float, moment: int) -> None:
     assert risks == sorted(risks)
 
 
-def test_the_solution_of_the_program_is_symmetric() -> None:
-    found = best_prior(6, 0.5, 1)
-    assert found is not None
-    prior, allowances = found
-    np.testing.assert_array_equal(prior, prior[::-1])
-    np.testing.assert_array_equal(allowances, allowances[::-1])
-    assert prior.sum() == pytest.approx(1.0)
+# --- few records -----------------------------------------------------------------------------
+
+#: `bits` are two bits, of which a record has at most one. `thresholds` are two nested queries.
+SMALL = {
+    "bits": Explicit(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])),
+    "thresholds": Explicit(np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
+}
+
+
+@cache
+def least_of_multisets(workload: Workload, n: int, epsilon: float, metric: Metric) -> float:
+    """The least error over all multisets of n elements, with outputs on a grid.
+
+    For each query, outputs are 1/4 apart for n = 1, and 1 / (2 n) apart for larger n.
+    """
+    answers = workload.evaluate(workload.universe.elements())
+    counts = [c for c in itertools.product(range(n + 1), repeat=len(answers)) if sum(c) == n]
+    datasets = np.array(counts)
+    grid = np.linspace(0.0, 1.0, (4 if n == 1 else 2) * n + 1)
+    outputs = np.array(list(itertools.product(grid, repeat=answers.shape[1])))
+    losses = [metric.norm(outputs - mean) for mean in datasets @ answers / n]
+    pairs = [
+        (i, j)
+        for i, j in itertools.permutations(range(len(datasets)), 2)
+        if np.abs(datasets[i] - datasets[j]).sum() == 2
+    ]
+    powers = np.array(losses) ** metric.moment
+    best = least_error(powers, math.exp(epsilon), pairs, method="highs-ipm")
+    return best ** (1 / metric.moment)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("metric", [MeanL2(), RMS(), WorstCase()], ids=lambda metric: metric.name)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_no_lower_bound_excludes_the_best_mechanism(
+    name: str, metric: Metric, epsilon: float
+) -> None:
+    """n records are enough for the error of the best mechanism, so n must not be excluded.
+
+    For half this error, the lower bounds exclude n records for some n. So bounds that are too large
+    by a factor of 2 fail the test.
+    """
+    workload, noticed = SMALL[name], False
+    for n in (1, 2, 3, 4):
+        best = least_of_multisets(workload, n, epsilon, metric) * (1 + 1e-6)
+        enough, half = (
+            lower_bounds(workload, Problem(epsilon, alpha, metric), 0)[0][0].records
+            for alpha in (best, best / 2)
+        )
+        assert enough < n
+        noticed |= half >= n
+    assert noticed
 
 
 # --- certificates ----------------------------------------------------------------------------
@@ -169,7 +173,6 @@ def test_forged_allowances_are_rejected(change: str, tmp_path: Path) -> None:
     path = saved(bound, tmp_path)
     assert check_certificate(path).records == bound.value
     document = json.loads(path.read_text())
-    assert isinstance(bound.certificate, Certificate)
     rung = document["rungs"][-1]
     assert max(rung["known"][-1]["allowances"]) < rung["known"][-1]["risk"]
     FORGED[change](rung["known"][-1])

@@ -1,43 +1,89 @@
-"""Conditions that the library's own certificates always meet; the checker rejects violations."""
+"""Single checks of the certificate checker, with values at the limits of what it accepts.
+
+The library's own certificates always meet these conditions.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from geomdp.bounds import ReedSolomon
-from geomdp.bounds.checker.check import _check_packing
+from geomdp.bounds import (
+    RMS,
+    Bound,
+    CertificateRejected,
+    MeanL2,
+    Packing,
+    Problem,
+    ReedSolomon,
+    SideConditionError,
+    WorstCase,
+    certify,
+    check_certificate,
+    single_elements,
+)
+from geomdp.bounds.certificates import packing_rung
+from geomdp.bounds.checker.check import _check_packing, _check_range
 from geomdp.bounds.checker.code_packings import (
     _check_orthogonal,
     _check_union_bound,
     _half_hadamard,
+    _is_prime,
+    _marginals_subject,
     _Sets,
+    generators_of,
     verify_blocks,
     verify_signs,
 )
-from geomdp.bounds.checker.listed import _largest_distance, answers_of
+from geomdp.bounds.checker.lines import _lengths, _risks
+from geomdp.bounds.checker.listed import _largest_distance, answers_of, verify_listed
 from geomdp.bounds.checker.reading import (
     CLOSE,
+    MAX_DEPTH,
     MEASURES,
     MOST_LOSS,
-    CertificateRejected,
     Guarantee,
     Part,
     Stated,
     VerifiedPacking,
     Work,
+    _depth_is_limited,
+    read,
 )
-from geomdp.bounds.random_signs import (
-    RandomSignSets,
-    ReedSolomonSets,
-    SetFamily,
-    Singletons,
-    log_whole,
-)
+from geomdp.bounds.random_signs import RandomSignSets, ReedSolomonSets, Singletons, log_whole
+from geomdp.workloads import Explicit, Histogram
+from tests.bounds.test_checker import rejected, saved
+
+MEAN, ROOT, LARGEST = MEASURES.values()
+
+
+def part(work: int = 10**9, **values: Any) -> Part:
+    return Part(values, Work(work))
+
+
+# --- codes and blocks ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begin", [0, (1 << 20) - 60, 1 << 20, (1 << 21) - 60])
+def test_primes_are_those_of_trial_division(begin: int) -> None:
+    for n in range(begin, begin + 120):
+        divides = any(n % f == 0 for f in range(2, math.isqrt(n) + 1))
+        assert _is_prime(n) is (n > 1 and not divides), n
+
+
+def test_large_primes_and_numbers_that_pass_for_primes_to_small_bases() -> None:
+    assert _is_prime((1 << 61) - 1)
+    for composite in (3215031751, 3825123056546413051, (1 << 61) + 2):
+        assert not _is_prime(composite)
 
 
 @pytest.mark.parametrize("side", [2, 4, 16])
@@ -46,24 +92,32 @@ def test_blocks_that_are_not_orthogonal_are_rejected(side: int) -> None:
     _check_orthogonal(columns)
     flipped = columns.copy()
     flipped[0, 0] = 1 - flipped[0, 0]  # a single wrong bit is the smallest error
-    with pytest.raises(CertificateRejected, match="not orthogonal"):
-        _check_orthogonal(flipped)
-    if side > 2:
+    for wrong in (flipped, np.vstack([columns, columns[:1]]))[: 1 + (side > 2)]:
         with pytest.raises(CertificateRejected, match="not orthogonal"):
-            _check_orthogonal(np.vstack([columns, columns[:1]]))
+            _check_orthogonal(wrong)
+
+
+def blocks_of(prime: int) -> Part:
+    """A packing from blocks: two generators give four words, enough for 3 symbols, but not 5."""
+    codes = {"symbols": prime, "length": 3, "degree": 2}
+    generators = [[1, 0, 1, 0], [0, 1, 0, 1]]
+    return part(attributes=8, width=2, part=4, generators=generators, **codes)
+
+
+# --- lines, answers and data sets ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("metric", "lengths"),
+    ("measure", "lengths"),
     [
-        ("mean l2 error per query", [math.sqrt(5.0), math.sqrt(2.5)]),
-        ("root mean squared error per query", [math.sqrt(5.0), math.sqrt(2.5)]),
-        ("worst-case error over the queries", [3.0, 2.0]),
+        (MEAN, [math.sqrt(5.0), math.sqrt(2.5)]),
+        (ROOT, [math.sqrt(5.0), math.sqrt(2.5)]),
+        (LARGEST, [3.0, 2.0]),
     ],
 )
-def test_a_measure_is_that_of_each_row(metric: str, lengths: list[float]) -> None:
+def test_a_measure_is_that_of_each_row(measure: Any, lengths: list[float]) -> None:
     """The error of largest modulus is negative in the first row and positive in the second row."""
-    found = MEASURES[metric].norm(np.array([[-3.0, 1.0], [-1.0, 2.0]]))
+    found = measure.norm(np.array([[-3.0, 1.0], [-1.0, 2.0]]))
     np.testing.assert_allclose(found, lengths, rtol=1e-15)
 
 
@@ -74,38 +128,130 @@ def test_the_distance_of_data_sets_is_the_largest() -> None:
         assert _largest_distance(np.array(single)[:, None]) == distance
 
 
-def test_there_are_at_least_as_many_words_as_symbols() -> None:
-    """Two generators give four words, which can encode 3 different symbols, but not 5."""
-    for prime, enough in ((3, True), (5, False)):
-        values = {
-            "attributes": 8,
-            "width": 2,
-            "part": 4,
-            "generators": [[1, 0, 1, 0], [0, 1, 0, 1]],
-            "symbols": prime,
-            "length": 3,
-            "degree": 2,
-        }
-        part = Part(values, Work(10**8))
-        if enough:
-            assert verify_blocks(part, MEASURES["root mean squared error per query"]).size == 3
-        else:
-            with pytest.raises(CertificateRejected, match="there are more symbols than words"):
-                verify_blocks(part, MEASURES["root mean squared error per query"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_listed_and_constructed_packings_of_marginals_are_of_one_workload(k: int) -> None:
+    workload = {"name": "marginals", "d": 3, "k": k}
+    listing = answers_of(part(workload=workload, elements=[[0, 1, 1]]))
+    assert listing.subject == _marginals_subject(3, k)
 
 
-@pytest.mark.parametrize(("record", "inside"), [((1, 2), True), ((2, 0), False), ((-1, 0), False)])
-def test_records_of_tables_hold_level_codes(record: tuple[int, int], inside: bool) -> None:
-    """A column of 2 levels has the codes 0 and 1, and a column of 3 levels the codes 0, 1 and 2."""
-    elements = np.array([[0, 0], record])
-    values = {"name": "marginal tables", "columns": [2, 3], "k": 1}
-    part = Part({"workload": values, "elements": elements.tolist()}, Work(10**6))
-    if inside:
-        answers = answers_of(part)[0]
-        np.testing.assert_array_equal(answers.sum(axis=1), [2, 2])
-    else:
-        with pytest.raises(CertificateRejected, match="not level codes"):
-            answers_of(part)
+def tables_of(record: list[int], columns: object = (2, 3)) -> Part:
+    workload = {"name": "marginal tables", "columns": columns, "k": 1}
+    return part(workload=workload, elements=[[0, 0], record])
+
+
+TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+def lines_of(pairs: list[list[int]]) -> Part:
+    return part(pairs=pairs, weights=[1.0])
+
+
+def known_of(points: int, spacing: float) -> Part:
+    """A line with one risk, for a prior on some `points`."""
+    same = [1 / points] * points
+    known = {"prior": same, "allowances": [0.1 / points] * points, "risk": 0.1, "spacing": spacing}
+    return part(known=[known])
+
+
+def test_what_is_just_allowed_is_accepted() -> None:
+    assert len(generators_of(part(generators=[[1, 0]] * 20))) == 20
+    assert verify_blocks(blocks_of(3), ROOT).size == 3
+    np.testing.assert_array_equal(answers_of(tables_of([1, 2])).answers.sum(axis=1), [2, 2])
+    assert _lengths(lines_of([[0, 1]]), TRIANGLE) == pytest.approx([1.0])
+
+
+MARGINALS = {"name": "marginals", "d": 3, "k": 1}
+REJECTED: dict[str, tuple[Callable[[], object], str]] = {
+    "21 generators": (
+        lambda: generators_of(part(generators=[[1, 0]] * 21)),
+        "more than 20 generators",
+    ),
+    "5 symbols": (lambda: verify_blocks(blocks_of(5), ROOT), "there are more symbols than words"),
+    "a level too high": (lambda: answers_of(tables_of([2, 0])), "not level codes"),
+    "a level too low": (lambda: answers_of(tables_of([-1, 0])), "not level codes"),
+    "columns: a number": (lambda: answers_of(tables_of([0, 0], 2)), "columns does not have 1 axes"),
+    "columns: a matrix": (lambda: answers_of(tables_of([0, 0], [[2], [3]])), "not have 1 axes"),
+    "two attributes": (
+        lambda: answers_of(part(workload=MARGINALS, elements=[[0, 1]])),
+        "elements do not have 3 attributes",
+    ),
+    **{
+        f"pair {pair}": (
+            lambda pair=pair: _lengths(lines_of([pair]), TRIANGLE),  # type: ignore[misc]
+            "pairs name elements that are not listed",
+        )
+        for pair in ([0, 3], [-1, 1], [0, 1, 2], [0])
+    },
+    **{
+        f"spacing {spacing}, moment {moment}": (
+            lambda spacing=spacing, moment=moment: _risks(  # type: ignore[misc]
+                known_of(2, spacing), 1.0, moment
+            ),
+            "spacing is out of range",
+        )
+        for spacing, moment in ((0.0, 2), (1.1, 2), (2.0, 2), (0.5, 1))
+    },
+    "one point": (lambda: _risks(known_of(1, 1.0), 1.0, 2), "a prior has one point only"),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_what_proves_nothing_is_rejected(name: str) -> None:
+    call, message = REJECTED[name]
+    with pytest.raises(CertificateRejected, match=message):
+        call()
+
+
+def frame(lines: int) -> Callable[[int], object]:
+    answers = np.vstack([np.zeros(4), np.eye(4)])
+    values = {"pairs": [[0, i + 1] for i in range(lines)], "weights": [1.0] * lines}
+    return lambda work: _lengths(part(work, **values), answers)
+
+
+def tables(k: int) -> Callable[[int], object]:
+    workload = {"name": "marginal tables", "columns": [2, 3, 4], "k": k}
+    return lambda work: answers_of(part(work, workload=workload, elements=[[1, 2, 3]] * 5))
+
+
+BITS = [[i >> b & 1 for b in range(8)] for i in range(16)]
+PAIRED = {"answers": np.eye(4), "datasets": [[0, 1], [2, 3], [0, 2]]}
+#: For each piece of work: how it is done with an allowance, and the number of its operations.
+COSTS: dict[str, tuple[Callable[[int], object], int]] = {
+    # For l lines and 4 queries, a matrix and its eigenvectors cost l^2 (4 + 10 l) operations. The
+    # differences of the answers cost 20 operations each.
+    "a line": (frame(1), 4 + 10 + 20 * 4),
+    "three lines": (frame(3), 9 * (4 + 10 * 3) + 20 * 4 * 3),
+    # 28 pairs of bits hold 2 * 28 = 56 bits; 16 elements cost (20 * 16 + 300) * 56 operations.
+    "marginals": (
+        lambda work: answers_of(
+            part(work, workload={"name": "marginals", "d": 8, "k": 2}, elements=BITS)
+        ),
+        (20 * 16 + 300) * 56,
+    ),
+    # Each cell compares k columns, so 5 elements cost (20 * 5 + 300) * k * cells operations.
+    # Counting the cells costs 300 operations for each column and k, and each table has a price.
+    **{
+        f"{k}-way tables": (
+            tables(k),
+            300 * 3 * k + (20 * 5 + 300) * k * cells + 20_000 * k * math.comb(3, k),
+        )
+        for k, cells in ((1, 2 + 3 + 4), (2, 2 * 3 + 2 * 4 + 3 * 4), (3, 2 * 3 * 4))
+    },
+    # With 4 queries, each pair of 3 data sets of 2 records costs 4 + 500 + 100 * 2 operations.
+    "pairs of data sets": (
+        lambda work: verify_listed(part(work, **PAIRED), MEAN.norm),
+        3 * (20_000 + 200 * 2 + 2 * 4) + 2 * 9 * (4 + 500 + 100 * 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_work_is_paid_for_by_its_size(name: str) -> None:
+    done, cost = COSTS[name]
+    done(cost)
+    with pytest.raises(CertificateRejected, match="takes too long"):
+        done(cost - 1)
 
 
 @pytest.mark.parametrize("changes", [1, 3])
@@ -115,6 +261,9 @@ def test_chi_square_is_computed_for_losses_up_to_the_limit(changes: int) -> None
     assert math.log1p(below) == pytest.approx(MOST_LOSS, rel=1e-8)
     with pytest.raises(CertificateRejected, match="loses too much privacy"):
         Guarantee(0.0, 0.0, rho * (1 + 1e-9)).chi_square(changes)
+
+
+# --- random signs ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("share", [-0.001, 0.9, 1.1])
@@ -135,83 +284,8 @@ def test_a_stated_failure_is_that_of_the_union_bound(share: float) -> None:
             _check_union_bound(sets, queries, stated, tilt, deviation)
 
 
-def rung_of(
-    count: int, copies: int, epsilon: float = 1.0, factor: float = 4.0
-) -> tuple[Part, VerifiedPacking, Stated]:
-    """A rung for a packing of `count` single records; all constants fit `count` and `copies`."""
-    measure = MEASURES["mean l2 error per query"]
-    found = VerifiedPacking(
-        subject=("records",),
-        queries="queries",
-        log_count=math.log(count),
-        size=1,
-        distance=1,
-        separation=1.0,
-        slack=1e-12,
-        verified=(),
-    )
-    log_odds, required, stated = measure.log_odds(factor), 0.01 * factor, 1 - 1e-12
-    problem = Stated(Guarantee(epsilon, 0.0, 0.0), 0.01, required, log_odds, 1, measure)
-    log_others = math.log(max(1, count - 1))
-    values = {
-        "log_others": log_others,
-        "size": 1,
-        "distance": 1,
-        "separation": stated,
-        "largest_distance": (log_others + log_odds) / epsilon,
-        "copies": copies,
-        "first": 1,
-        "last": math.floor(copies * stated / required),
-    }
-    return Part(values, Work(10**6)), found, problem
-
-
-def test_copies_beyond_what_privacy_excludes_are_rejected() -> None:
-    """At epsilon = 1, the distance must be below ln 7 = 1.95, but two copies have distance 2."""
-    assert _check_packing(*rung_of(8, 1)) == (1, 24)
-    with pytest.raises(CertificateRejected, match="not below"):
-        _check_packing(*rung_of(8, 2))
-
-
-def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected() -> None:
-    """In float64 rho - 1 is 2% too large, so the least number of copies seems 2% smaller."""
-    separation, required = 0.05007953439896985, 0.050079534398969776
-    rho = separation / required
-    assert rho - 1 > 1.019 * (Fraction(separation) / Fraction(required) - 1)
-    copies = math.ceil((1 + 1e-11) / (2 * (rho - 1)))
-    log_others = 40.0
-    epsilon = log_others / (2 * copies * (1 + 1e-12))
-    measure = MEASURES["mean l2 error per query"]
-    found = VerifiedPacking(
-        subject=("records",),
-        queries="queries",
-        log_count=log_others,
-        size=2,
-        distance=2,
-        separation=separation,
-        slack=0.0,
-        verified=(),
-    )
-    values = {
-        "log_others": log_others,
-        "size": 2,
-        "distance": 2,
-        "separation": separation,
-        "largest_distance": log_others / epsilon,
-        "copies": copies,
-        "first": 2 * copies,
-        "last": math.floor(2 * copies * rho),
-    }
-    problem = Stated(Guarantee(epsilon, 0.0, 0.0), required / 4, required, 0.0, 1, measure)
-    with pytest.raises(CertificateRejected, match="times the required separation"):
-        _check_packing(Part(values, Work(10**6)), found, problem)
-
-
-def test_a_packing_has_two_data_sets_or_more() -> None:
-    """Two data sets are enough. Their distance 1 is below the limit, which is ln 2 / 0.5 = 1.39."""
-    assert _check_packing(*rung_of(2, 1, epsilon=0.5, factor=6.0)) == (1, 16)
-    with pytest.raises(CertificateRejected, match="a packing needs at least two data sets"):
-        _check_packing(*rung_of(1, 1, epsilon=0.5, factor=6.0))
+def verified_signs(sets: Singletons | ReedSolomonSets) -> VerifiedPacking:
+    return verify_signs(Part(RandomSignSets(2000, sets).document(), Work(10**9)))
 
 
 @pytest.mark.parametrize("log_count", [math.log(3), 5.7, math.log(10**9 + 7), 29.0, 33.3, 36.0])
@@ -227,15 +301,229 @@ def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(
     with localcontext() as context:
         context.prec = 60
         most = float(((1 + (1 + 4 * (2 * Decimal(log_count)).exp()).sqrt()) / 2).ln())
-    assert _verified(Singletons(log_count)).log_count <= most
+    assert verified_signs(Singletons(log_count)).log_count <= most
     assert log_whole(log_count) <= most + 2.0**-53 * (2 + most)
 
 
 @pytest.mark.parametrize(("prime", "degree"), [(17, 2), (9973, 3), (99991, 3), (65537, 3)])
 def test_random_signs_have_no_more_sets_than_words(prime: int, degree: int) -> None:
     sets = ReedSolomonSets(ReedSolomon(prime, 4, degree))
-    assert _verified(sets).log_count == math.log(prime**degree)
+    assert verified_signs(sets).log_count == math.log(prime**degree)
 
 
-def _verified(sets: SetFamily) -> VerifiedPacking:
-    return verify_signs(Part(RandomSignSets(2000, sets).document(), Work(10**9)))
+# --- numbers of records ----------------------------------------------------------------------
+
+
+#: A bound on rho - 1 above which 2 copies of 3 records leave no gap; the margin is 1e-14 of it.
+NO_GAP = 2 / (2 * 3)
+
+
+@pytest.mark.parametrize(
+    ("rho", "size", "first", "last", "message"),
+    [
+        (1.0, 1, 1, 5, None),
+        (1.5, 1, 1, 7, None),
+        # c copies of 2 records exclude 2 c to 2 c rho records. For rho = 1 odd numbers remain.
+        (1.0, 2, 2, 10, "not all numbers of records from 2 on"),
+        (1.5, 2, 2, 15, "not all numbers of records from 2 on"),  # 2 rho = 3 has no margin
+        (1.5 * (1 + 1e-12), 2, 2, 15, None),
+        # With rho = 1.26, one copy of 2 records excludes 2 only. Two copies exclude 4 and 5.
+        (1.26, 2, 4, 12, None),
+        (1.26, 2, 6, 12, "first could be below 6"),
+        (1.0, 1, 2, 12, "first could be below 2"),
+        (1 + (1 + 1e-12) * NO_GAP, 3, 6, 20, None),
+        (1 + (1 - 5e-15) * NO_GAP, 3, 6, 19, "not all numbers of records"),
+    ],
+)
+def test_the_excluded_numbers_of_records(
+    rho: float, size: int, first: int, last: int, message: str | None
+) -> None:
+    written = part(first=first, last=last)
+    if message is None:
+        assert _check_range(written, rho, size, 5) == (first, last)
+    else:
+        with pytest.raises(CertificateRejected, match=message):
+            _check_range(written, rho, size, 5)
+
+
+def packing_of(
+    log_count: float, size: int, separation: float, slack: float = 0.0
+) -> VerifiedPacking:
+    return VerifiedPacking(
+        subject=("records",),
+        queries="queries",
+        log_count=log_count,
+        size=size,
+        distance=size,
+        separation=separation,
+        slack=slack,
+        verified=(),
+    )
+
+
+def rung_of(
+    count: int, copies: int, epsilon: float = 1.0, factor: float = 4.0
+) -> tuple[Part, VerifiedPacking, Stated]:
+    """A rung for a packing of `count` single records; all constants fit `count` and `copies`."""
+    log_odds, required, stated = MEAN.log_odds(factor), 0.01 * factor, 1 - 1e-12
+    problem = Stated(Guarantee(epsilon, 0.0, 0.0), 0.01, required, log_odds, 1, MEAN)
+    log_others = math.log(max(1, count - 1))
+    values = {
+        "log_others": log_others,
+        "size": 1,
+        "distance": 1,
+        "separation": stated,
+        "largest_distance": (log_others + log_odds) / epsilon,
+        "copies": copies,
+        "first": 1,
+        "last": math.floor(copies * stated / required),
+    }
+    return Part(values, Work(10**6)), packing_of(math.log(count), 1, 1.0, 1e-12), problem
+
+
+def test_copies_beyond_what_privacy_excludes_are_rejected() -> None:
+    """At epsilon = 1, the distance must be below ln 7 = 1.95, but two copies have distance 2."""
+    assert _check_packing(*rung_of(8, 1)) == (1, 24)
+    with pytest.raises(CertificateRejected, match="not below"):
+        _check_packing(*rung_of(8, 2))
+
+
+def test_a_packing_has_two_data_sets_or_more() -> None:
+    """Two data sets are enough. Their distance 1 is below the limit, which is ln 2 / 0.5 = 1.39."""
+    assert _check_packing(*rung_of(2, 1, epsilon=0.5, factor=6.0)) == (1, 16)
+    with pytest.raises(CertificateRejected, match="a packing needs at least two data sets"):
+        _check_packing(*rung_of(1, 1, epsilon=0.5, factor=6.0))
+
+
+def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected() -> None:
+    """In float64 rho - 1 is 2% too large, so the least number of copies seems 2% smaller."""
+    separation, required = 0.05007953439896985, 0.050079534398969776
+    rho = separation / required
+    assert rho - 1 > 1.019 * (Fraction(separation) / Fraction(required) - 1)
+    copies = math.ceil((1 + 1e-11) / (2 * (rho - 1)))
+    log_others = 40.0
+    epsilon = log_others / (2 * copies * (1 + 1e-12))
+    rung = part(
+        log_others=log_others,
+        size=2,
+        distance=2,
+        separation=separation,
+        largest_distance=log_others / epsilon,
+        copies=copies,
+        first=2 * copies,
+        last=math.floor(2 * copies * rho),
+    )
+    problem = Stated(Guarantee(epsilon, 0.0, 0.0), required / 4, required, 0.0, 1, MEAN)
+    with pytest.raises(CertificateRejected, match="times the required separation"):
+        _check_packing(rung, packing_of(log_others, 2, separation), problem)
+
+
+# --- packings for which ln(M - 1) and negative log odds nearly cancel ------------------------
+
+
+def nearly_cancelled(factor: float, epsilon: float) -> Bound:
+    """The bound from 100 elements whose answers are 1 apart, for a separation factor near 2.02.
+
+    At 2 + 2 / 99 the log odds are -ln 99. They then cancel ln(M - 1) for M = 100 data sets.
+    """
+    packing = single_elements(Histogram(100), np.arange(100), np.arange(100), "all")
+    return certify([packing], epsilon=epsilon, alpha=0.01, metric=WorstCase(factor))
+
+
+@pytest.mark.parametrize("factor", [2.0202020202057906, 2.0202020202057924, 2.020202020205794])
+def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor: float, tmp_path: Path) -> None:
+    """ln(M - 1) and the log odds are about 4.6, and their sum is 1.9e-10.
+
+    In float64 the sum is 6e-6 of itself too large. An epsilon between the exact sum and the
+    computed sum therefore seems to exclude one copy of each data set. In fact it excludes none.
+    """
+    with localcontext() as context:
+        context.prec = 50
+        exact = float((99 * (Decimal(factor) / 2 - 1)).ln())
+    others = math.log(100) + math.log1p(-math.exp(-math.log(100)))  # as the checker computes it
+    total = others + math.log(factor / 2 - 1)
+    epsilon = exact * (1 + 1e-6)
+    assert total > epsilon * (1 + 1e-6)
+    path = saved(nearly_cancelled(2.03, 0.3), tmp_path)
+    assert check_certificate(path).records == math.floor(1 / (0.01 * 2.03))
+    last = math.floor(1 / (0.01 * factor))
+    document = json.loads(path.read_text()) | {
+        "epsilon": epsilon,
+        "separation_factor": factor,
+        "log_odds": math.log(factor / 2 - 1),
+        "required_separation": 0.01 * factor,
+        "lower_bound": last,
+    }
+    document["rungs"][0] |= {"largest_distance": total / epsilon, "last": last}
+    rejected(path, document, "1 copies are 1 replacements, not below")
+    with pytest.raises(SideConditionError, match="data sets are 1 replacements apart"):
+        nearly_cancelled(factor, epsilon)
+
+
+@pytest.mark.parametrize("share", [1e-10, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-9, 1e-3])
+def test_honest_certificates_with_nearly_equal_terms_are_confirmed(
+    share: float, epsilon: float, tmp_path: Path
+) -> None:
+    """The margin of the library is above that of the checker, however nearly the terms cancel."""
+    factor = 2 + 2 / 99 * (1 + share)
+    if share < 2 * epsilon:
+        with pytest.raises(SideConditionError):
+            nearly_cancelled(factor, epsilon)
+        return
+    bound = nearly_cancelled(factor, epsilon)
+    assert check_certificate(saved(bound, tmp_path)).records == bound.value
+
+
+@pytest.mark.parametrize("half", [1 + 2.0**-26, 1 + 3 * 2.0**-27, 1 + 1e-8, 1.1, 3.0])
+def test_log_odds_keep_their_digits_near_the_least_factor(half: float) -> None:
+    with localcontext() as context:
+        context.prec = 60
+        exact = float((Decimal(half) ** 2 - 1).ln())
+    odds = RMS(2 * half).log_odds
+    assert odds == pytest.approx(exact, rel=1e-15)
+    assert ROOT.log_odds(2 * half) == odds
+
+
+@pytest.mark.parametrize("excess", [1e-6, 3e-6, 7e-6, 2e-5])
+def test_honest_ranges_with_rho_near_one_are_confirmed(excess: float) -> None:
+    """The least number of copies is about 3 / (4 excess), and sensitive to the margin of rho."""
+    sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
+    packing = Packing(Explicit(np.eye(12)), np.arange(12), sets, "four of twelve")
+    problem = Problem(1e-8, packing.separation(MeanL2()) / (4 * (1 + excess)))
+    found = packing_rung(packing, problem)
+    assert found.first > 4
+    rung = Part(found.document(), Work(10**8))
+    verified = verify_listed(rung.part("family"), MEAN.norm)
+    stated = Stated(Guarantee(1e-8, 0.0, 0.0), problem.alpha, 4 * problem.alpha, 0.0, 1, MEAN)
+    assert _check_packing(rung, verified, stated) == (found.first, found.last)
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [None, True, False, "1", [1.0], {}, [], {"a": {}}, "text"])
+def test_what_is_no_number_or_list_is_not_read_as_one(value: object) -> None:
+    values = part(x=value)
+    for read_value, message in (
+        (values.number, "x is not a finite number"),
+        (values.whole, "x is not a whole number"),
+        (values.parts, "x is not a list of objects"),
+    ):
+        with pytest.raises(CertificateRejected, match=message):
+            read_value("x")
+
+
+def test_values_are_nested_up_to_a_limit() -> None:
+    value: Any = 1.0
+    for _ in range(MAX_DEPTH + 1):
+        value = [value]
+    assert _depth_is_limited({"a": value[0]})
+    assert not _depth_is_limited({"a": value})
+
+
+def test_a_file_without_digest_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "bound.json"
+    path.write_text('{"format": "geomdp packing certificate", "version": 1, "arrays": []}')
+    with pytest.raises(CertificateRejected, match="the digest does not match"):
+        read(path)

@@ -24,11 +24,10 @@ from geomdp.bounds import (
 from geomdp.bounds.code_packings import (
     CodeWords,
     MarginalBlocks,
-    _parts,
     greedy_code,
     prime_at_most,
 )
-from geomdp.bounds.packings import exact_separated, largest_clique
+from geomdp.bounds.packings import exact_separated
 from geomdp.bounds.random_signs import (
     RandomSignSets,
     ReedSolomonSets,
@@ -88,22 +87,17 @@ def test_reed_solomon_sets_of_the_sheet() -> None:
     family = ReedSolomonSets(ReedSolomon(11, 6, 3))
     sets = family.elements(family.code.words())
     assert sets.shape == (1331, 6)
-    incidence = np.zeros((1331, family.universe))
+    incidence = np.zeros((1331, 11 * 6))
     np.put_along_axis(incidence, sets, 1, axis=1)
     assert (incidence @ incidence.T - 6 * np.eye(1331)).max() == 2
     assert family.difference == 2 * (6 - 2)
 
 
 def test_reed_solomon_sets_have_element_numbers_within_int64() -> None:
-    """For a prime q just below 2^59, the number 16 q fits in int64 and 17 q does not."""
     prime = prime_at_most(1 << 59)
     word = ReedSolomon(prime, 16, 2).evaluate(np.array([[prime - 1, 0]]))
     largest = ReedSolomonSets(ReedSolomon(prime, 16, 2)).elements(word).max()
     assert largest == 16 * prime - 1
-    with pytest.raises(
-        ValueError, match=rf"fewer than 2\^63 element numbers s q, got {17 * prime}"
-    ):
-        ReedSolomonSets(ReedSolomon(prime, 17, 2))
 
 
 @pytest.mark.statistical
@@ -113,8 +107,8 @@ def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None
     failure, failed, draws = 2.0**-10, 0, 12
     for seed in range(draws):
         family = RandomSignSets(600, sets, failure, seed)
-        W = RandomSigns(600, sets.universe, seed)
-        listed = Packing(W, np.arange(sets.universe), sets.elements(sets.code.words()))
+        W = RandomSigns(600, 28, seed)
+        listed = Packing(W, np.arange(28), sets.elements(sets.code.words()))
         failed += listed.separation(METRIC) < family.separation(METRIC)
         family.check_sample()
         assert listed.distance <= family.distance
@@ -142,18 +136,6 @@ def test_too_many_sets_for_the_queries_are_refused() -> None:
         random_sign_bound(10, 100.0, epsilon=1.0, alpha=0.01)
     with pytest.raises(SideConditionError, match="separation must be at least"):
         random_sign_bound(1000, 50.0, epsilon=1.0, alpha=0.6)
-
-
-def test_random_sign_bounds_grow_with_the_universe_and_fall_with_the_parameters() -> None:
-    values = [
-        random_sign_bound(4000, x, epsilon=0.1, alpha=0.005).value for x in (10.0, 20.0, 1000.0)
-    ]
-    assert values == sorted(values)
-    falling = [
-        random_sign_bound(4000, 20.0, epsilon=epsilon, alpha=alpha).value
-        for epsilon, alpha in ((0.05, 0.005), (0.1, 0.005), (0.1, 0.01), (0.4, 0.02))
-    ]
-    assert falling == sorted(falling, reverse=True)
 
 
 def test_packings_have_a_whole_number_of_sets() -> None:
@@ -267,35 +249,23 @@ def test_marginal_bounds_fall_with_epsilon_and_alpha() -> None:
         marginal_bound(4, 5, epsilon=1.0, alpha=0.1)
 
 
-def test_blocks_that_do_not_fit_are_refused() -> None:
-    code = greedy_code(8, 2)
-    with pytest.raises(ValueError, match="power of two"):
-        MarginalBlocks(14, 2, 6, code, ReedSolomon(7, 3, 2))
-    with pytest.raises(ValueError, match="number of records"):
-        MarginalBlocks(12, 2, 4, code, ReedSolomon(7, 5, 2))
-    with pytest.raises(ValueError, match="divisible by 2"):
-        MarginalBlocks(20, 2, 4, code, ReedSolomon(7, 3, 2))
-    with pytest.raises(ValueError, match="symbols"):
-        MarginalBlocks(12, 2, 4, greedy_code(8, 8), ReedSolomon(7, 3, 2))
-
-
 # --- separated sets and cliques --------------------------------------------------------------
 
 
-def test_largest_cliques_by_brute_force() -> None:
+def test_largest_separated_sets_by_brute_force() -> None:
     rng = np.random.default_rng(1)
     for _ in range(20):
-        upper = np.triu(rng.random((9, 9)) < 0.6, 1)
-        adjacency = upper | upper.T
-        clique = largest_clique(adjacency)
-        assert adjacency[np.ix_(clique, clique)].sum() == len(clique) * (len(clique) - 1)
+        points = rng.random((9, 2))
+        apart = np.array([METRIC.norm(points - point) >= 0.3 for point in points])
+        found = exact_separated(points, METRIC, 0.3)
+        assert apart[np.ix_(found, found)].sum() == len(found) * (len(found) - 1)
         sizes = [
             len(subset)
             for size in range(1, 10)
             for subset in itertools.combinations(range(9), size)
-            if adjacency[np.ix_(subset, subset)].sum() == size * (size - 1)
+            if apart[np.ix_(subset, subset)].sum() == size * (size - 1)
         ]
-        assert len(clique) == max(sizes)
+        assert len(found) == max(sizes)
 
 
 def test_separated_sets_of_the_cube() -> None:
@@ -309,8 +279,6 @@ def test_separated_sets_of_the_cube() -> None:
     for rows in (exact, greedy):
         apart = [METRIC.norm(cube[rows] - cube[row]) for row in rows]
         assert min(x for distances in apart for x in distances if x > 0) >= separation
-    with pytest.raises(ValueError, match="at most 256"):
-        exact_separated(np.zeros((300, 2)), METRIC, 1.0)
 
 
 @pytest.mark.parametrize("width", range(1, 7))
@@ -321,13 +289,3 @@ def test_marginals_of_any_width_have_a_bound_or_a_reason(width: int) -> None:
             marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4)
     for attributes in range(2 * width, 25):
         assert marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4).value >= 1
-
-
-@pytest.mark.parametrize("width", range(2, 7))
-def test_sizes_of_parts_meet_the_conditions_of_the_packing(width):
-    """The sizes d' are all powers of two, from 2 up, that leave two of the d attributes."""
-    for attributes in range(2, 80):
-        wanted = [
-            part for part in (2**i for i in range(1, 8)) if attributes - (width - 1) * part >= 2
-        ]
-        assert _parts(attributes, width) == wanted

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import io
 import json
-import sys
 import zipfile
 from pathlib import Path
 
@@ -21,7 +20,6 @@ import pytest
 from geomdp._numerics.files import read_arrays
 from geomdp.bounds import Bound, CertificateRejected, check_certificate, guessing_bound
 from geomdp.bounds.checker.reading import _arrays
-from geomdp.cli import main
 from geomdp.workloads import Histogram
 from tests.bounds.test_checker import saved
 
@@ -130,17 +128,6 @@ def test_malformed_headers_are_rejected(name: str, tmp_path: Path) -> None:
 def test_a_header_of_python_2_proves_nothing_else(tmp_path: Path) -> None:
     """NumPy reads such a header with a warning, and the numbers are the same."""
     harmless(archive(HEADER.replace("8,", "8L,")), tmp_path)
-
-
-def test_the_command_says_why_a_malformed_header_is_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = certificate_beside(archive("((("), tmp_path)
-    monkeypatch.setattr(sys, "argv", ["geomdp", "check-bound", str(path)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 1
-    assert "is not a file of plain arrays" in " ".join(capsys.readouterr().out.split())
 
 
 def test_changed_headers_prove_nothing_else(tmp_path: Path) -> None:

@@ -161,11 +161,6 @@ def test_bounds_for_named_queries_are_accepted(name: str, metric: Metric, tmp_pa
     accepted(FIXED[name](metric), tmp_path)
 
 
-def test_the_bracket_that_its_checker_refused_is_accepted(tmp_path: Path) -> None:
-    W = Explicit(100 * np.eye(16))
-    accepted(gd.sample_complexity_bracket(W, epsilon=1.0, alpha=10.0, rng=0).lower, tmp_path)
-
-
 @pytest.mark.parametrize("power", [-310, -270, 257, 310])
 def test_lines_and_brackets_do_not_depend_on_the_unit(power: int) -> None:
     """The search for lines multiplies up to four answers, here 1e-93, 1e-81, 1e77 and 1e93."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import geomdp as gd
 from geomdp.bounds import (
@@ -24,12 +23,11 @@ from geomdp.bounds import (
     check_certificate,
     guessing_bound,
 )
-from geomdp.bounds.certificates import Certificate, covering_bound
+from geomdp.bounds.certificates import covering_bound
 from geomdp.bounds.guessing import (
     DistantElements,
     GuessedElements,
     SeparatedElements,
-    _numbers,
     distant_elements,
     guess_rungs,
     rungs_of_elements,
@@ -38,44 +36,11 @@ from geomdp.bounds.guessing import (
 from geomdp.bounds.problem import Problem
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Histogram, MarginalTables, Prefixes, RandomSigns, Workload
+from tests.bounds.best_mechanism import least_error
 from tests.bounds.test_checker import rejected, saved
 
 METRICS: tuple[Metric, ...] = (MeanL2(), RMS())
 KINDS: tuple[type[GuessedElements], ...] = (SeparatedElements, DistantElements)
-
-
-def least_error(losses: np.ndarray, ratio: float) -> float:
-    """The least worst-case mean loss of a mechanism with Y outputs on M data sets.
-
-    `losses` (M, Y) holds the loss of each output for each data set. The unknowns of the linear
-    program are the probabilities of the outputs for each data set, and the error. For any two data
-    sets, the probabilities of an output differ by a factor of at most `ratio`.
-    """
-    count, outputs = losses.shape
-    size = count * outputs
-    rows = []
-    for i in range(count):
-        row = np.zeros((count, outputs))
-        row[i] = losses[i]
-        rows.append([*row.ravel(), -1.0])
-    for i, j in itertools.permutations(range(count), 2):
-        for y in range(outputs):
-            row = np.zeros((count, outputs))
-            row[i, y], row[j, y] = 1.0, -ratio
-            rows.append([*row.ravel(), 0.0])
-    sums = np.zeros((count, size + 1))
-    for i in range(count):
-        sums[i, i * outputs : (i + 1) * outputs] = 1
-    solved = linprog(
-        np.eye(size + 1)[size],
-        A_ub=np.array(rows),
-        b_ub=np.zeros(len(rows)),
-        A_eq=sums,
-        b_eq=np.ones(count),
-        method="highs",
-    )
-    assert solved.success
-    return float(solved.fun)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -93,14 +58,6 @@ def test_no_mechanism_is_better(count: int, loss: float, metric: Metric) -> None
     losses = (np.linalg.norm(away, axis=2) / math.sqrt(count)) ** metric.moment
     best = least_error(losses, math.exp(loss)) ** (1 / metric.moment)
     assert 0.7 * best < packed.risk(loss) <= best * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("loss", [0.1, 1.0, 3.0])
-def test_two_elements_are_randomised_response(loss: float) -> None:
-    """For two elements the bound is the least possible error of a mechanism."""
-    (packed,) = separated_elements(Histogram(2), 1)
-    best = least_error(np.array([[0.0, 1.0], [1.0, 0.0]]), math.exp(loss))
-    assert packed.risk(loss) == pytest.approx(best, rel=1e-6)
 
 
 def test_close_elements_limit_the_risk() -> None:
@@ -181,22 +138,13 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
     """The excluded errors are below the errors of `Laplace` and `Ball`, which are known exactly."""
     W = WORKLOADS[name]()
     rungs = guess_rungs(W, Problem(0.5, 1e-4, RMS(), adjacency))
-    assert {type(rung.witness.packed) for rung in rungs} <= set(KINDS)
+    assert {type(rung.family) for rung in rungs} <= set(KINDS)
     assert rungs
     for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball):
         mechanism = kind(W, n=1, privacy=gd.PureDP(0.5), adjacency=adjacency)
         for rung in rungs:
             error = mechanism.with_n(rung.first).predicted_rmse.value
-            assert rung.witness.scale / rung.first < error
-
-
-def test_a_histogram_needs_records_even_for_a_large_error() -> None:
-    """For this error, packings with Markov's inequality do not exclude even one record."""
-    W = Histogram(64)
-    bracket = gd.sample_complexity_bracket(W, 0.1, 0.1)
-    assert 25 <= bracket.lower.records < bracket.upper.records
-    assert isinstance(bracket.lower.certificate, Certificate)
-    assert bracket.lower.certificate.rungs[-1].kind == "elements"
+            assert rung.constants["scale"] / rung.first < error
 
 
 def test_an_error_above_that_of_a_constant_is_not_excluded() -> None:
@@ -210,14 +158,6 @@ def test_add_remove_counts_every_replacement_twice() -> None:
         for epsilon, adjacency in ((0.1, Adjacency.ADD_REMOVE), (0.2, Adjacency.REPLACE_ONE))
     )
     assert twice.value == once.value > 0
-
-
-def test_numbers_of_copies_grow_slowly() -> None:
-    for most in (1, 5, 20, 21, 1000, 10**9):
-        numbers = _numbers(most)
-        assert numbers[0] == 1
-        assert numbers[-1] == most
-        assert all(a < b <= max(a + 1, 1.06 * a + 1) for a, b in itertools.pairwise(numbers))
 
 
 # --- certificates ----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geomdp.advice.bracket import lower_bounds
 from geomdp.bounds import (
     CertificateRejected,
     MeanL2,
@@ -21,11 +22,9 @@ from geomdp.bounds import (
     check_certificate,
     query_lines_bound,
 )
-from geomdp.bounds.certificates import Certificate
 from geomdp.bounds.checker.lines import _least_tail, _length
 from geomdp.bounds.checker.reading import Part, Work
 from geomdp.bounds.query_lines import (
-    QueryLines,
     _plans,
     found_lines,
     least_tails,
@@ -69,13 +68,6 @@ def test_the_least_tail_is_that_over_all_densities(epsilon: float) -> None:
         np.testing.assert_allclose(checked, found, rtol=1e-12)
 
 
-def test_one_step_is_randomised_response() -> None:
-    for epsilon in (0.1, 1.0, 5.0):
-        assert least_tails(np.array([0.5, 0.5]), epsilon)[0] == pytest.approx(
-            1 / (1 + math.exp(epsilon))
-        )
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.25, 1.0])
 def test_no_independent_noise_is_better_and_none_is_needed(epsilon: float) -> None:
@@ -106,12 +98,16 @@ WORKLOADS: dict[str, tuple[Callable[[], Workload], int]] = {
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_lines_are_found(name: str) -> None:
+    """Each pair differs in its own query and agrees in the queries of earlier pairs."""
     make, least = WORKLOADS[name]
     lines = found_lines(make())
     assert lines is not None
     assert len(lines.pairs) >= least
-    for count in (1, len(lines.pairs)):
-        assert len(lines.last(count).pairs) == count
+    for found in (lines, lines.last(1)):
+        changes = found.differences[:, found.queries]
+        assert (np.diag(changes) != 0).all()
+        assert not np.tril(changes, -1).any()
+    assert len(lines.last(1).pairs) == 1
 
 
 def test_queries_with_a_tiny_range_have_no_lines() -> None:
@@ -129,15 +125,6 @@ def test_queries_with_a_tiny_range_have_no_lines() -> None:
 
 def test_lines_need_elements_that_differ() -> None:
     assert found_lines(Explicit(np.ones((2, 3)))) is None
-    with pytest.raises(ValueError, match="earlier pairs"):
-        QueryLines(Prefixes(4), np.arange(4), np.array([[1, 2], [0, 3]]), np.array([1, 2]))
-    with pytest.raises(ValueError, match="own query"):
-        QueryLines(Prefixes(4), np.arange(4), np.array([[1, 2]]), np.array([0]))
-    for queries in ([4], [-1], [0, 1]):
-        with pytest.raises(ValueError, match="queries must be 1 numbers from 0 to 3"):
-            QueryLines(Prefixes(4), np.arange(4), np.array([[0, 1]]), np.array(queries))
-    with pytest.raises(ValueError, match="shape"):
-        QueryLines(Prefixes(4), np.arange(4), np.array([[0, 1, 2]]), np.array([0]))
 
 
 # --- bounds ----------------------------------------------------------------------------------
@@ -159,10 +146,7 @@ def test_more_records_exclude_more_than_one_element_can() -> None:
 
 
 def test_lines_take_part_in_brackets() -> None:
-    from geomdp.advice.bracket import lower_bounds
-
     (best, *_), _ = lower_bounds(Prefixes(32), Problem(1.0, 0.002, WorstCase()), 0)
-    assert isinstance(best.certificate, Certificate)
     assert best.certificate.rungs[-1].kind == "query lines"
     _, refused = lower_bounds(Prefixes(8), Problem(1.0, 0.01, MeanL2()), 0)
     assert "largest error" in refused["lines along single queries"]
@@ -285,6 +269,7 @@ def test_every_rung_says_what_it_excludes() -> None:
     rungs = query_line_rungs(Prefixes(16), Problem(1.0, ALPHA, WorstCase()))
     assert rungs
     for rung in rungs:
-        assert rung.first == rung.witness.records <= rung.last
-        assert f"{len(rung.witness.lines.pairs)} lines for one query each" in rung.said
+        count = len(rung.family.pairs)
+        assert rung.first == rung.constants["copies"] * rung.constants["steps"] * count <= rung.last
+        assert f"{count} lines for one query each" in rung.said
         assert repr(rung).startswith(f"Rung({rung.first} <= n <= {rung.last}")

@@ -31,6 +31,7 @@ from geomdp.bounds.checker.reading import (
 # Orthogonal lines.
 
 Vector = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
 #: `_lengths` leaves out eigenvectors with eigenvalues below this share of the largest eigenvalue.
 LEAST_EIGENVALUE = 1e-9
 
@@ -64,8 +65,8 @@ def verify_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     C.
     """
     family, moment = rung.part("family"), problem.measure.moment
-    answers, subject, queries, conditions = answers_of(family)
-    answers = _bounded_queries(family, answers, problem.measure)
+    listing = answers_of(family)
+    answers = _bounded_queries(family, listing.answers, problem.measure)
     lengths = _lengths(family, answers)
     steps, copies = rung.whole_array("steps", axes=1), rung.whole("copies")
     require(
@@ -87,19 +88,11 @@ def verify_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     require_at_most(scale, found * (1 - 1e-10), "scale")
     first, last = excluded_records(rung, copies * int(steps.sum()), scale / problem.alpha)
     shortest, longest = rounded_down(float(lengths.min())), rounded_up(float(lengths.max()))
-    return (
-        Verified(
-            subject=subject,
-            queries=queries,
-            verified=(
-                f"{len(steps)} orthogonal lines with answers {shortest} to {longest} "
-                f"apart, and the Bayes risk of the steps on one line",
-            ),
-            conditions=conditions,
-        ),
-        first,
-        last,
+    verified = (
+        f"{len(steps)} orthogonal lines with answers {shortest} to {longest} apart, and the Bayes "
+        "risk of the steps on one line"
     )
+    return listing.verified(verified), first, last
 
 
 def _bounded_queries(family: Part, answers: Vector, measure: Measure) -> Vector:
@@ -107,26 +100,39 @@ def _bounded_queries(family: Part, answers: Vector, measure: Measure) -> Vector:
     if "queries" not in family.values:
         return answers
     require(measure.largest, "lines for some of the queries bound only the largest error")
-    queries = family.whole_array("queries", axes=1)
-    inside = queries.min() >= 0 and queries.max() < answers.shape[1]
-    require(bool(inside), f"queries are not numbers from 0 to {answers.shape[1] - 1}")
+    queries = _queries(family, answers)
     require(bool((np.diff(queries) > 0).all()), "queries are not in increasing order")
     return np.asarray(answers[:, queries])
 
 
-def _lengths(family: Part, answers: Vector) -> Vector:
-    """Lengths |<u_j, w_j>|; the u_j are the columns of the polar factor of the weighted w_j."""
-    pairs, weights = family.whole_array("pairs", axes=2), family.array("weights", axes=1)
+def _queries(family: Part, answers: Vector) -> Rows:
+    """The numbers of queries that the file lists, after a check of their range."""
+    queries = family.whole_array("queries", axes=1)
+    inside = queries.min() >= 0 and queries.max() < answers.shape[1]
+    require(bool(inside), f"queries are not numbers from 0 to {answers.shape[1] - 1}")
+    return queries
+
+
+def _pairs(family: Part, answers: Vector) -> Rows:
+    """The pairs (i, 2) of row numbers of elements, after a check of their range and number."""
+    pairs = family.whole_array("pairs", axes=2)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
     require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
+    enough = len(pairs) * answers.shape[1] <= MOST_ANSWERS
+    require(enough, "there are too many answers of pairs")
+    return pairs
+
+
+def _lengths(family: Part, answers: Vector) -> Vector:
+    """Lengths |<u_j, w_j>|; the u_j are the columns of the polar factor of the weighted w_j."""
+    pairs, weights = _pairs(family, answers), family.array("weights", axes=1)
     require(
         len(weights) == len(pairs) and bool((weights > 0).all()),
         "weights are not one number above 0 per pair",
     )
     require(len(pairs) <= answers.shape[1], "there are more lines than queries")
-    require(answers[0].size * len(pairs) <= MOST_ANSWERS, "there are too many answers of pairs")
     family.work.spend(len(pairs) ** 2 * (answers.shape[1] + 10 * len(pairs)))
-    family.work.spend(20 * answers[0].size * len(pairs))
+    family.work.spend(20 * answers.shape[1] * len(pairs))
     differences = answers[pairs[:, 0]] - answers[pairs[:, 1]]
     scaled = differences * (weights / weights.max())[:, None]
     values, vectors = np.linalg.eigh(scaled @ scaled.T)
@@ -159,10 +165,8 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
 
 # Lines along single queries.
 
-#: Largest number of steps of a line.
-MOST_STEPS = 1000
-#: Largest number of steps of a line, and largest privacy loss of a line.
-MOST_QUERY_STEPS, MOST_QUERY_LOSS = 1000, 600.0
+#: Largest number of steps of a line, and largest privacy loss of a line along one query.
+MOST_STEPS, MOST_QUERY_LOSS = 1000, 600.0
 #: Relative rounding error allowed for C, the field `scale` of a rung. It is below 1e-10, the share
 #: by which this package makes C smaller before it writes a file.
 SCALE_ROUNDING = 1e-11
@@ -192,15 +196,15 @@ def verify_query_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]
     epsilon = problem.pure_epsilon("query lines")
     require(problem.measure.largest, "query lines bound only the largest error")
     family = rung.part("family")
-    answers, subject, queries, conditions = answers_of(family)
-    length, count = _length(family, answers)
+    listing = answers_of(family)
+    length, count = _length(family, listing.answers)
     prior, steps, copies = rung.array("prior", axes=1), rung.whole("steps"), rung.whole("copies")
     require(len(prior) == steps + 1, f"the prior does not have {steps + 1} entries")
     require(bool((prior >= 0).all()), "the prior is negative")
     # The sum must be 1. With a tiny sum, products of the prior with factors e^-epsilon would be
     # rounded to multiples of 5e-324.
     require_close(math.fsum(prior.tolist()), 1.0, "the sum of the prior")
-    require(steps <= MOST_QUERY_STEPS, f"a line has more than {MOST_QUERY_STEPS} steps")
+    require(steps <= MOST_STEPS, f"a line has more than {MOST_STEPS} steps")
     require(
         epsilon * copies * steps <= MOST_QUERY_LOSS, "the steps of a line lose too much privacy"
     )
@@ -214,24 +218,15 @@ def verify_query_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]
     first, last = excluded_records(rung, copies * steps * count, scale / problem.alpha)
     verified = (
         f"{count} lines along one query each, with answers at least {rounded_down(length)} apart, "
-        f"and the largest error of independent guesses on them",
+        "and the largest error of independent guesses on them"
     )
-    return (
-        Verified(subject=subject, queries=queries, verified=verified, conditions=conditions),
-        first,
-        last,
-    )
+    return listing.verified(verified), first, last
 
 
 def _length(family: Part, answers: Vector) -> tuple[float, int]:
     """The least difference of a pair's answers to its own query, and the number of pairs."""
-    pairs, queries = family.whole_array("pairs", axes=2), family.whole_array("queries", axes=1)
-    inside = pairs.min() >= 0 and pairs.max() < len(answers)
-    require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
+    pairs, queries = _pairs(family, answers), _queries(family, answers)
     require(len(queries) == len(pairs), "there is not one query for each pair")
-    known = queries.min() >= 0 and queries.max() < answers.shape[1]
-    require(bool(known), f"queries are not numbers from 0 to {answers.shape[1] - 1}")
-    require(len(pairs) * answers.shape[1] <= MOST_ANSWERS, "there are too many answers of pairs")
     family.work.spend(10 * len(pairs) * (len(pairs) + answers.shape[1]) + 50_000 * len(pairs))
     first, second = answers[pairs[:, 0]], answers[pairs[:, 1]]
     for line in range(len(pairs)):

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -87,13 +88,27 @@ def _largest_distance(datasets: Codes) -> int:
     )
 
 
-def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
-    """Answers of the elements, a key of the workload, its description, and untested assumptions."""
+class Listing(NamedTuple):
+    """Answers (E, k) of listed elements, a key of the workload, it in words, and assumptions."""
+
+    answers: Answers
+    subject: tuple[object, ...]
+    queries: str
+    conditions: tuple[str, ...]
+
+    def verified(self, text: str) -> Verified:
+        """The result of checking a rung on these elements: `text` says what was verified."""
+        return Verified(self.subject, self.queries, (text,), self.conditions)
+
+
+def answers_of(part: Part) -> Listing:
+    """The elements of a family: their answers as stated, or computed for a known workload."""
     if "answers" in part.values:
         answers = part.array("answers", axes=2)
         k = answers.shape[1]
         taken = "the answers of the elements are those of the file, all of one workload"
-        return answers, ("answers", k), f"{k} queries with the answers of the file", (taken,)
+        words = f"{k} queries with the answers of the file"
+        return Listing(answers, ("answers", k), words, (taken,))
     workload, elements = part.part("workload"), part.whole_array("elements")
     name = workload.word("name")
     if name not in EVALUATORS:
@@ -103,7 +118,7 @@ def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str,
     answers = evaluate(workload, elements)
     plain = {key: str(np.asarray(value).tolist()) for key, value in workload.values.items()}
     parameters = ", ".join(f"{key} = {plain[key]}" for key in keys)
-    return answers, tuple(sorted(plain.items())), f"{name} of {parameters}", ()
+    return Listing(answers, tuple(sorted(plain.items())), f"{name} of {parameters}", ())
 
 
 def _afford(workload: Part, elements: Codes, queries: int, passes: int, tables: int = 0) -> None:
@@ -269,7 +284,8 @@ def verify_guesses(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     """
     family = rung.part("family")
     epsilon = problem.pure_epsilon(family.word("type"))
-    answers, subject, queries, conditions = answers_of(family)
+    listing = answers_of(family)
+    answers = listing.answers
     require(len(answers) >= 2, "there are fewer than 2 elements")
     # A difference of two answers is computed, squared and added.
     family.work.spend(4 * answers.size * len(answers) + 50_000 * len(answers))
@@ -282,13 +298,9 @@ def verify_guesses(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     verified = (
         f"{len(answers)} elements with answers at least {rounded_down(rung.number('separation'))} "
         f"apart, and the average error of guessing which of them a data set of {copies} "
-        f"cop{'ies' if copies > 1 else 'y'} holds",
+        f"cop{'ies' if copies > 1 else 'y'} holds"
     )
-    return (
-        Verified(subject=subject, queries=queries, verified=verified, conditions=conditions),
-        first,
-        last,
-    )
+    return listing.verified(verified), first, last
 
 
 def _separated(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> float:

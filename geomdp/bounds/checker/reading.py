@@ -501,7 +501,7 @@ class Stated:
 # The result of checking one rung. A rung is one step of a certificate.
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Verified:
     """The checked proof of one rung: its workload, what was verified, and what is still assumed."""
 

@@ -31,7 +31,8 @@ def online_accuracy(
     With the bound of `SparseMultiplicativeWeights`, whose table has s = s(alpha) slots, this is
     Theorem 3.8 (DISC-8): alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). The
     accuracy of the `OnlineConstruction` of this library has the leading constant 76.4 in place of
-    3000, but other logarithms, and B(alpha / 3) in place of B(alpha) (BR-OIC).
+    3000, but other logarithms, and B(alpha / 3) in place of B(alpha) (BR-OIC). Source: Blum-Roth
+    2013, Theorems 3.3 and 3.8; BR-T3.3, BR-SMW.
 
     Parameters
     ----------
@@ -50,10 +51,6 @@ def online_accuracy(
     ------
     ValueError
         For parameters out of range, or if even alpha = 1 does not satisfy the theorem.
-
-    References
-    ----------
-    Blum-Roth 2013, Theorems 3.3 and 3.8; formula sheet BR-T3.3, BR-SMW.
 
     Examples
     --------
@@ -89,11 +86,8 @@ def iterative_accuracy(
     in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of 3
     alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
     alpha^3 = 512 ln N / (n eps) ln(2 b |C| / beta). Parameters and errors: see `online_accuracy`.
-
-    References
-    ----------
-    Roth's lecture on iterative construction, Theorems 7 and 8; Dwork-Roth 2014, section 5.2;
-    formula sheet IC-T4, IC-T5.
+    Source: Roth's lecture on iterative construction, Theorems 7 and 8; Dwork-Roth 2014, section
+    5.2; IC-T4, IC-T5.
 
     Examples
     --------

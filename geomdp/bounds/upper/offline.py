@@ -46,9 +46,7 @@ def bounded_queries(
 
     sc <= C min{k, sqrt(k ln N), ln N / alpha} / (alpha eps), where sc is the sample complexity, k
     is `queries`, and N is `size`. The terms are those of ball noise, of K-norm noise and of the JL
-    mechanism: `ball`, `knorm` and `jl` of the result.
-
-    Source: Nikolov 2022, Theorem 1; JL-T1.
+    mechanism: `ball`, `knorm` and `jl` of the result. Source: Nikolov 2022, Theorem 1; JL-T1.
 
     Examples
     --------
@@ -69,10 +67,9 @@ def from_width(
 ) -> float:
     """Shape of Theorem 2: C min{w / (alpha eps), w^2 / (k alpha^2 eps)}, where w is the `width`.
 
-    w is the Gaussian width of the sensitivity polytope. For bounded queries it is at most
-    sqrt(2 k ln N), which gives the last two terms of Theorem 1 (JL-14).
-
-    Source: Nikolov 2022, Theorem 2; JL-T2.
+    w is the Gaussian width of the sensitivity polytope. For bounded queries it is at most sqrt(2 k
+    ln N), which gives the last two terms of Theorem 1 (JL-14). Source: Nikolov 2022, Theorem 2;
+    JL-T2.
 
     Examples
     --------
@@ -97,7 +94,6 @@ def monotone_marginals(
     """Shape for marginals of width l = `order` of d attributes.
 
     C min{d^l / (alpha eps), d^((l + 1)/2) / (alpha eps), d / (alpha^2 eps)}, where C depends on l.
-
     Source: Nikolov 2022, equation (2); JL-MARG.
 
     Examples
@@ -126,7 +122,6 @@ def jl_mechanism_error(
 
     (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)), where w is the Gaussian `width`. The theorem
     leaves c1 = `distortion` and c2 = `noise` open. At m = eps n the terms are equal up to them.
-
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
     Examples
@@ -152,7 +147,6 @@ def jl_mechanism_rows(
 
     It is c1 eps n / c2, rounded up; for c1 = c2, the ceil(eps n) of the theorem. It is at most the
     effective `dimension` of the workload, because a map with `dimension` rows need not distort.
-
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
     Examples
@@ -170,9 +164,8 @@ def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
     """Explicit first term of Theorem 1, in root mean square: 2 sqrt(k (k + 1)) / (alpha eps).
 
     The bound holds for ball noise on k = `queries` queries with values in [-1, 1]. The answers for
-    two records differ by at most 2 sqrt k in Euclidean norm.
-
-    Source: Nikolov 2022, Lemma 15; JL-L15.
+    two records differ by at most 2 sqrt k in Euclidean norm. Source: Nikolov 2022, Lemma 15;
+    JL-L15.
 
     Examples
     --------
@@ -190,9 +183,7 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     For queries with values in [-1, 1] and N = `size` elements, the mechanism adds Gaussian noise
     and projects on the sensitivity polytope, without the map of the JL mechanism to a lower
     dimension. For some queries, no sample size that grows more slowly with N is enough, even under
-    approximate DP.
-
-    Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
+    approximate DP. Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 
     Examples
     --------
@@ -244,21 +235,15 @@ def _scale(constant: float, epsilon: float, alpha: float) -> float:
     return positive(constant, "constant") / product
 
 
-# Upper bounds from papers for second moments, covariances and two-way marginals.
-#
-# All formulas are *explicit*: they have all their constants, and hold for every data set of n
-# records, or for every distribution in `covariance_error`. From a sample size on, the error is at
-# most alpha. Privacy is eps-DP, and neighbouring data sets differ in one replaced record.
+# Second moments, covariances and two-way marginals.
 
 
 def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit bound on (E ||M - (1/n) sum of x x^T||_F^2)^(1/2), x in the unit ball of R^d.
 
-    It is min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}, in Frobenius norm, not per
-    query. M is the answer of a mechanism that adds the difference of two Wishart matrices and
-    projects.
-
-    Source: Nikolov 2022, Lemma 22; JL-COV, JL-WIS.
+    It is min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))} for a mechanism M that adds
+    the difference of two Wishart matrices and projects. Source: Nikolov 2022, Lemma 22; JL-COV,
+    JL-WIS.
     """
     d, per_record = whole(d, "d"), positive(epsilon, "epsilon") * whole(n, "n")
     return min((d + 1) * math.sqrt(2 * d) / per_record, math.sqrt((4 * d + 3) / per_record))
@@ -267,9 +252,8 @@ def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
 def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
     """Explicit sample size for `second_moment_error` <= alpha, in Frobenius norm.
 
-    min{(d + 1) sqrt(2 d) / (alpha eps), (4 d + 3) / (alpha^2 eps)}.
-
-    Source: Nikolov 2022, Lemma 22; JL-WIS.
+    min{(d + 1) sqrt(2 d) / (alpha eps), (4 d + 3) / (alpha^2 eps)}. Source: Nikolov 2022, Lemma 22;
+    JL-WIS.
 
     Examples
     --------
@@ -287,9 +271,8 @@ def covariance_error(d: int, *, n: int, epsilon: float) -> float:
 
     The records lie in the unit ball of R^d and have covariance Sigma; S(X) is the private estimate.
     The bound is the sum of the sampling error 3 / sqrt n, the error of the second moments at
-    privacy eps / 2, and twice the error 2 d / (n eps / 2) of the mean at privacy eps / 2.
-
-    Source: Nikolov 2022, Theorem 3; JL-T3.
+    privacy eps / 2, and twice the error 2 d / (n eps / 2) of the mean at privacy eps / 2. Source:
+    Nikolov 2022, Theorem 3; JL-T3.
 
     Examples
     --------
@@ -306,7 +289,6 @@ def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float
     """Explicit Theorem 23, in root mean square: sqrt(d / (d - 1)) times `second_moment_error`.
 
     All conjunctions of two of d attributes are computed from the second moments of x / sqrt d.
-
     Source: Nikolov 2022, Theorem 23; JL-T23.
 
     Examples
@@ -322,9 +304,8 @@ def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float
 def two_way_marginals(attributes: int, *, epsilon: float, alpha: float) -> float:
     """Explicit sample size for `two_way_marginals_error` <= alpha, in root mean square.
 
-    The size is `second_moments` at accuracy alpha sqrt((d - 1) / d), for d attributes.
-
-    Source: Nikolov 2022, Theorem 23; JL-T23.
+    The size is `second_moments` at accuracy alpha sqrt((d - 1) / d), for d attributes. Source:
+    Nikolov 2022, Theorem 23; JL-T23.
 
     Examples
     --------
@@ -385,11 +366,10 @@ def near_contraction_width(width: float, excess: float, rows: int) -> float:
 
         (w^(1/2) + (d m^(1/2))^(1/2))^2  <=  2 w + 2 d m^(1/2).
 
-    The source states the right side. Proof: let P be a maximal subset of S with distances above
-    b > 0. On P, f has Lipschitz constant 1 + d / b, and f(S) is within b + d of f(P). So the width
-    is at most (1 + d / b) w + (b + d) m^(1/2). The best b satisfies b^2 = d w / m^(1/2).
-
-    Source: Nikolov 2022, Lemmas 10 and 11; JL-L10, JL-L11.
+    The source states the right side. Proof: let P be a maximal subset of S with distances above b >
+    0. On P, f has Lipschitz constant 1 + d / b, and f(S) is within b + d of f(P). So the width is
+    at most (1 + d / b) w + (b + d) m^(1/2). The best b satisfies b^2 = d w / m^(1/2). Source:
+    Nikolov 2022, Lemmas 10 and 11; JL-L10, JL-L11.
 
     Examples
     --------
