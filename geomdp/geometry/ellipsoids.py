@@ -61,12 +61,8 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
     The dual problem for the set V of vectors is to maximise t^2 over weights p on V, with t = tr
     W^(1/2) and W = sum of p_v v v^T. For every p, let s be the maximum over V of v^T (t W^(1/2))^-1
     v. Then S = s t W^(1/2) is feasible with the relative gap s - 1. A gap of 1e-3 (`tolerance`)
-    costs at most 0.05% in root mean squared error. ``ValueError`` if all vectors are 0.
-
-    Cost: at most 60 searches of V, and between two of them at most 100 updates of O(A r^2 + r^3)
-    for A columns.
+    costs at most 0.05% in root mean squared error.
     """
-    tolerance = positive(tolerance, "tolerance")
     # The first column is the uniform distribution on V, so W never loses rank.
     columns = _Columns(vectors.mean())
     limit = COLUMNS_PER_DIMENSION * vectors.dimension
@@ -181,13 +177,12 @@ def capped_ellipsoid(
 
     It contains all v with ||v_i||_2 <= delta_i (`diameters`) and ||v||_2 <= delta (`diameter`). Its
     trace, the sum of r_i s_i with the `dimensions` r_i, is t^2 with t = max {sum of sqrt(r_i u_i) :
-    0 <= u_i <= delta_i^2, sum of u_i <= delta^2} (JL-ELL). ``ValueError`` for bad bounds.
+    0 <= u_i <= delta_i^2, sum of u_i <= delta^2} (JL-ELL).
     """
     caps = finite_array(diameters, "diameters", ndim=1)
     check_all_above_0(caps, "diameters")
-    caps = caps**2
-    sizes = _sizes(dimensions, len(caps))
-    total = positive(diameter, "diameter") ** 2
+    caps, total = caps**2, positive(diameter, "diameter") ** 2
+    sizes = np.asarray(dimensions, dtype=np.float64)
     # The maximum is at u_i = min(delta_i^2, lambda r_i) for the lambda with sum of u_i = delta^2
     # (or all u_i at their caps). Because u attains it, the sum of u'_i sqrt(r_i / u_i) is at most t
     # for every feasible u', such as u'_i = ||v_i||^2: so s_i = t sqrt(u_i / r_i) contains the
@@ -198,21 +193,18 @@ def capped_ellipsoid(
 
 
 def profile_ellipsoid(
-    dimensions: npt.ArrayLike, profiles: npt.ArrayLike, *, tolerance: float = 1e-3
+    dimensions: npt.ArrayLike, rows: FloatArray, *, tolerance: float = 1e-3
 ) -> FloatArray:
-    """Semi-axes sqrt(s_i) (B,) of the least-trace ellipsoid whose blocks obey a row of `profiles`.
+    """Semi-axes sqrt(s_i) (B,) of the least-trace ellipsoid whose blocks obey one of the `rows`.
 
-    A row of `profiles` (P, B) bounds the squared length of every block; some row has entries of at
+    A row of `rows` (P, B) bounds the squared length of every block; some row has entries of at
     least ||v_1||^2, ..., ||v_B||^2. With r_i = `dimensions`, s_i = t sqrt(u_i / r_i) for the
     maximum t of the sum of sqrt(r_i u_i) over u in the hull of the rows (JL-ELL). At the end s is
     rescaled, so the ellipsoid contains the vectors even if `tolerance` (relative gap) was missed.
-    ``ValueError`` for bad arguments. Cost: O(P B) for each of at most 5000 updates.
     """
-    rows = finite_array(profiles, "profiles", ndim=2)
-    sizes = _sizes(dimensions, rows.shape[1])
-    tolerance = positive(tolerance, "tolerance")
     if not ((rows >= 0).all() and (rows > 0).any(axis=0).all()):
         raise ValueError("profiles must be at least 0, and each column must have an entry above 0")
+    sizes = np.asarray(dimensions, dtype=np.float64)
     weights = np.full(len(rows), 1 / len(rows))
     for _ in range(MAX_UPDATES):
         u = weights @ rows
@@ -227,13 +219,6 @@ def profile_ellipsoid(
     squares = t * np.sqrt(u / sizes)
     squares *= float((rows @ (1 / squares)).max()) * (1 + INFLATION)
     return np.asarray(np.sqrt(squares))
-
-
-def _sizes(dimensions: npt.ArrayLike, count: int) -> FloatArray:
-    sizes = finite_array(dimensions, "dimensions", ndim=1)
-    if len(sizes) != count or (sizes < 1).any():
-        raise ValueError(f"dimensions must be {count} numbers of at least 1, got {dimensions!r}")
-    return sizes
 
 
 def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
@@ -314,7 +299,6 @@ class Rows(VectorSet):
         return np.asarray(self.points.T @ self.points / len(self.points))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The long rows. Cost: O(N r^2)."""
         squares = ((self.points @ root.T) ** 2).sum(axis=1)
         largest = float(squares.max())
         rows = self.points[squares >= _threshold(level, largest)]
@@ -331,11 +315,10 @@ class PairDifferences(VectorSet):
         return np.asarray(self.points - self.points.mean(axis=0))
 
     def mean(self) -> FloatArray:
-        """Average of (a - b)(a - b)^T over all N^2 pairs: twice the covariance of the N rows."""
+        # Over all N^2 pairs: twice the covariance of the N rows.
         return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The long differences, a - b or b - a. Cost: O(N^2 r), in blocks of 512 rows."""
         images = self._centred @ root.T
         largest = max(float(block.max()) for _, block in _squared_distances(images))
         threshold = _threshold(level, largest)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import finite_array, whole
+from geomdp._validation import finite_array
 
 #: Maps the rows of an array (b, m) of differences to an array (b,) of their norms.
 Norm = Callable[[FloatArray], FloatArray]
@@ -24,11 +24,8 @@ LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 class FarthestPoints:
     """M points of a finite set: each one after the first is farthest from the points before it.
 
-    `radii` (M,) holds the distance of each from the nearest point before it (infinity first); they
-    never increase, and `rest` is the next, or 0 if all points are listed. `order` (M,) holds row
-    numbers. The first N points are at least radii[N - 1] apart, and all others within radii[N] of
-    one of them, so for radii[N] < t <= radii[N - 1] they are a maximal subset with distances of at
-    least t.
+    `order` (M,) holds row numbers, and `radii` (M,) the distance of each from the nearest point
+    before it (infinity first), which never increase; `rest` is the next, or 0 if all are listed.
     """
 
     order: IntArray
@@ -36,15 +33,7 @@ class FarthestPoints:
     rest: float
 
     def count(self, separation: float) -> int:
-        """Largest N for which the first N points are at least `separation` > 0 apart.
-
-        ``ValueError`` if the order ended before the distances fell below `separation`.
-        """
-        if not separation > 0 or separation <= self.rest:
-            raise ValueError(
-                f"separation must be above {max(self.rest, 0.0):g}, the distance at which the "
-                f"order ends, got {separation!r}"
-            )
+        """Largest N for which the first N points are at least `separation` > `rest` apart."""
         return int(np.count_nonzero(self.radii >= separation))
 
 
@@ -58,18 +47,17 @@ def farthest_points(
 ) -> FarthestPoints:
     """Order the rows of `points` (N, m): each next row is the farthest from the rows before it.
 
-    The order starts with the point farthest from the mean. Let S(t) be the size of the largest
-    subset with distances of at least t. The longest start of the order with such distances has at
-    least S(2t) and at most S(t) points (Gonzalez 1985; JL-L7, JL-A2). The order ends after `most`
-    points, or when all others are closer than `least` to a listed point. `norm` maps differences
-    (b, m) to norms (b,). `of_squares`, the norm as an increasing function of the squared Euclidean
-    length, makes a point cost O(N m) if coordinates are whole numbers; else it costs one call of
-    `norm` for N differences.
+    The first is the point farthest from the mean. The order ends after `most` points, or when all
+    others are closer than `least` to a listed point. The longest start with distances of at least t
+    has at least S(2t) and at most S(t) points, for the size S(t) of the largest subset with such
+    distances (Gonzalez 1985; JL-L7, JL-A2).
     """
+    # `of_squares`, the norm as an increasing function of the squared Euclidean length, makes a
+    # point cost O(N m) if coordinates are whole numbers.
     points = finite_array(points, "points", ndim=2)
     if len(points) == 0:
         raise ValueError("points must have at least one row, got none")
-    limit = len(points) if most is None else min(whole(most, "most"), len(points))
+    limit = len(points) if most is None else min(most, len(points))
     following = int(norm(points - points.mean(axis=0)).argmax())
     if of_squares is not None and _is_whole(points):
         distances_from, length = _squares_from(points), of_squares

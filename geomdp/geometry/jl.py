@@ -18,21 +18,16 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 
         E sup over x, y in S of | ||A (x - y)|| - ||x - y|| |  <=  6.5 w(S) / sqrt(k),
 
-    where w is the Gaussian width. The expected width of the image has a closed form:
-    E w(A S) = (mu_k / sqrt(k)) w(S), where mu_k is the mean norm of a Gaussian vector in R^k.
+    where w is the Gaussian width. The expected width of the image has a closed form: E w(A S) =
+    (mu_k / sqrt(k)) w(S), where mu_k is the mean norm of a Gaussian vector in R^k. Source: Nikolov
+    (2022), Definition 8, Theorem 9 and Lemma 12; JL-D8, JL-T9, JL-L12.
 
     Parameters
     ----------
-    k : int
-        Target dimension, the number of rows.
-    m : int
-        Source dimension, the number of columns.
+    k, m : int
+        Target dimension, the number of rows, and source dimension, the number of columns.
     rng : numpy Generator, int or None
         Source of the entries, independent of all records. The map can then be published.
-
-    References
-    ----------
-    Nikolov (2022), Definition 8, Theorem 9 and Lemma 12; formula sheet JL-D8, JL-T9, JL-L12.
 
     Examples
     --------
@@ -88,11 +83,8 @@ class RademacherMap:
     """Independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
 
     The distortion bound of `jl_map` holds with another constant in place of 6.5. The closed form
-    for the width of the image does not hold in general.
-
-    References
-    ----------
-    Nikolov (2022), Definition 8; formula sheet JL-D8.
+    for the width of the image does not hold in general. Source: Nikolov (2022), Definition 8
+    (JL-D8).
 
     Examples
     --------
@@ -114,17 +106,13 @@ class SparseMap:
     Rows are subgaussian with a constant of order at most 1/sqrt(q). The distortion bound of
     `jl_map` therefore holds with a constant of order 1/q in place of 6.5. For q = 1/3, an entry has
     the same fourth moment as an N(0, 1/k) entry. If x has few large entries, the norm of A x varies
-    more for a smaller q.
+    more for a smaller q. Source: Achlioptas (2003); Nikolov (2022), Definition 8; JL-D8.
 
     Parameters
     ----------
     density : float
         Expected share q of entries that are not 0, above 0 and at most 1. Any other q raises
         ``ValueError``. With q = 1 the map is a sign map.
-
-    References
-    ----------
-    Achlioptas (2003); Nikolov (2022), Definition 8; formula sheet JL-D8.
 
     Examples
     --------

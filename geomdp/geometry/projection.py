@@ -39,6 +39,8 @@ def project(
 ) -> Projection:
     """Nearest point of a body to a target: argmin over y in K of ||y - target||_2.
 
+    Source: Wolfe (1976), "Finding the nearest point in a polytope"; X-MNP.
+
     Parameters
     ----------
     body : Body
@@ -75,10 +77,6 @@ def project(
     products of the (N, m) vertices with a vector, or up to about 50 if k is near m, and about 2 k
     to 4 k exchanges of O(m k) each. Without a list, an exchange costs about one extreme point.
 
-    References
-    ----------
-    Wolfe (1976), "Finding the nearest point in a polytope"; formula sheet X-MNP.
-
     Examples
     --------
     >>> import geomdp as gd
@@ -98,7 +96,8 @@ class Projector:
     Images of listed vertices, the centre and the scale are computed once. If no matrix is given and
     the body has a closed-form projection, it is used. If not, column generation finds the nearest
     point, with an active set of points (Wolfe's minimum-norm point) from the body's list of
-    vertices. Without a list, extreme points are computed as needed.
+    vertices. Without a list, extreme points are computed as needed. Source: Wolfe (1976); Nikolov
+    (2022), Algorithm 1; JL-A1, X-MNP.
 
     Parameters
     ----------
@@ -114,10 +113,6 @@ class Projector:
         matrix is given.
     ValueError
         If the matrix does not fit K, or has entries that are not finite.
-
-    References
-    ----------
-    Wolfe (1976); Nikolov (2022), Algorithm 1; formula sheet JL-A1, X-MNP.
 
     Examples
     --------

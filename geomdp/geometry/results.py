@@ -17,14 +17,12 @@ class Estimate:
 
     Parameters
     ----------
-    value : float
-        The number or its estimate.
-    stderr : float
-        Standard error of `value`; 0 if exact.
+    value, stderr : float
+        The number or its estimate, and its standard error.
     interval : tuple of float
         (low, high), with the level and the validity that the function states.
     samples : int
-        Number of samples used; 0 if exact.
+        Number of samples used.
 
     Examples
     --------
@@ -76,11 +74,9 @@ class Projection:
         Rounds of the search over listed vertices, else calls of `extreme_point`; 0 if closed form.
     converged : bool
         Whether the gap is within the requested tolerance.
-    weights : dict of int to float, or None
-        Weights of the convex combination that gives `point`, by row number of `atoms` or, if that
-        is None, by number of a listed vertex; None for a closed form.
-    atoms : (k, m) array, or None
-        The extreme points that `weights` combines; None for listed vertices or a closed form.
+    weights, atoms : dict of int to float, (k, m) array
+        Weights of the convex combination that gives `point`, by row number of the extreme points
+        `atoms` or, if that is None, by number of a listed vertex; both None for a closed form.
 
     Examples
     --------

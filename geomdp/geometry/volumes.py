@@ -42,6 +42,10 @@ def volume(
     3. From ratios of volumes of intersections with growing balls, estimated by Markov chains, if
        there are fewer than 100 hits and the body implements `chord`.
 
+    With rejection, the interval of Clopper and Pearson is valid for any number of points. With
+    chains, it is a normal approximation that assumes, without proof, that they have mixed. Source:
+    Clopper and Pearson (1934); Kannan, Lovasz and Simonovits (1997); GEN-4.
+
     Parameters
     ----------
     body : Body
@@ -49,16 +53,9 @@ def volume(
     rng : numpy Generator, int or None
         Randomness of the points.
     samples : int
-        Number of points n for rejection, at least 2.
+        Number of random points n, at least 2.
     level : float
-        A number in (0, 1). With rejection, the interval misses the volume with at most this
-        probability.
-
-    Returns
-    -------
-    Estimate
-        With rejection, the interval of Clopper and Pearson is valid for any n. With chains, it is a
-        normal approximation that assumes, without proof, that they have mixed.
+        Bound, in (0, 1), on the probability that the interval misses the value.
 
     Raises
     ------
@@ -66,10 +63,6 @@ def volume(
         If no method works: rejection lacks a membership test or a support function.
     ValueError
         For `samples` < 2 or `level` outside (0, 1).
-
-    References
-    ----------
-    Clopper and Pearson (1934); Kannan, Lovasz and Simonovits (1997); formula sheet GEN-4.
 
     Examples
     --------
@@ -95,7 +88,7 @@ def volume(
     generator = np.random.default_rng(rng)
     estimate, hits = _by_rejection(body, generator, samples, level)
     if hits < ENOUGH_HITS and estimate.samples > 0 and body.implements(Body.chord):
-        return annealed_volume(body, generator, level=level)
+        return annealed_volume(body, generator, level)
     return estimate
 
 
@@ -107,22 +100,8 @@ def volume_radius(
     r is the dimension of the affine hull, at least 1, and kappa_r is the volume of the unit ball of
     R^r. The interval of `volume` is mapped end by end, so the result is exact if the volume is.
 
-    Parameters
-    ----------
-    body, rng, samples, level : as for `volume`
-        K, and the settings of the estimate of its volume.
-
-    Raises
-    ------
-    MissingOracle
-        As for `volume`.
-    ValueError
-        If K is a single point, if its volume is outside the range of float64, or if `samples` or
-        `level` is out of range.
-
-    References
-    ----------
-    Formula sheet GEN-4, JL-VR.
+    Parameters, results and errors are as for `volume`. ``ValueError`` also if K is a single point,
+    or if its volume is outside the range of float64. Source: Formula sheet GEN-4, JL-VR.
 
     Examples
     --------
@@ -196,35 +175,22 @@ CHAINS = 128
 
 
 def annealed_volume(
-    body: Body, rng: RandomState = None, draws: int = 64, level: float = 0.05
+    body: Body, rng: np.random.Generator, level: float, draws: int = 64
 ) -> Estimate:
-    """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
-
-    In coordinates in which K is nearly isotropic, let m be the dimension of K, r the root mean
-    square of a coordinate of a uniform point, and B_i the ball of radius r 2^(i/m) around 0, i = 0,
-    1, ... Then
-
-        vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
-
-    where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio with two
-    balls is at most 2, because K is convex and contains 0. The first ratio is estimated by the
-    share of uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of
-    the share of points of K and B_(i+1) that lie in B_i, from 128 independent hit-and-run chains,
-    each with `draws` points, at most four per autocorrelation time. They start from uniform points
-    of K and B_0, later from the last points of the previous ratio (Kannan, Lovasz and Simonovits
-    1997; Cousins and Vempala 2016 for the radii). There are about (m / 2) log2(m) ratios.
-
-    The first ratio has the standard error of a binomial share, the others that of the spread
-    between chains. They are treated as independent, and the interval uses the normal approximation
-    of the logarithm. Both ignore the bias of chains that have not mixed, on which no bound is
-    proved.
-    """
-    draws, level = whole(draws, "draws"), probability(level, "level")
-    generator = np.random.default_rng(rng)
-    if checked_body(body).effective_dimension == 0:
-        raise ValueError(f"body must have more than one point to have a volume, got {body!r}")
-    walk = prepared_walk(body, generator)
-    mixing = pilot(walk, generator, CHAINS)
+    """Volume of a body within its affine hull, in dimensions too high for rejection from a box."""
+    # In coordinates in which K is nearly isotropic, let m be the dimension of K, r the root mean
+    # square of a coordinate of a uniform point, and B_i the ball of radius r 2^(i/m) around 0. Then
+    #
+    #     vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
+    #
+    # where "and" is the intersection, and the numerator of the last ratio is vol(K). Each ratio
+    # with two balls is at most 2, because K is convex and contains 0. It is the reciprocal of the
+    # share of points of K and B_(i+1) that lie in B_i, from 128 independent hit-and-run chains that
+    # start from the last points of the previous ratio (Kannan, Lovasz and Simonovits 1997; Cousins
+    # and Vempala 2016 for the radii). There are about (m / 2) log2(m) ratios. Their errors are
+    # treated as independent: that of a binomial share, and those of the spread between chains.
+    walk = prepared_walk(body, rng)
+    mixing = pilot(walk, rng, CHAINS)
     m, norms = walk.body.dimension, np.linalg.norm(mixing.chains.draws, axis=2)
     # The root mean square r of a coordinate. A body in isotropic position contains the ball of
     # radius r around its centre.
@@ -232,13 +198,13 @@ def annealed_volume(
     # The last of the radii is the first r 2^(i/m) that is at least the median norm.
     steps = max(0, math.ceil(m * math.log2(float(np.median(norms)) / inner)))
     radii = [inner * 2 ** (i / m) for i in range(steps + 1)]
-    share = _share_of_ball(walk.body, inner, CHAINS * draws, generator)
+    share = _share_of_ball(walk.body, inner, CHAINS * draws, rng)
     scale = float(np.linalg.slogdet(walk.root.T @ walk.root)[1]) / 2
     logarithm = scale + log_unit_ball_volume(m) + m * math.log(inner) + math.log(share)
     errors = [math.sqrt((1 - share) / (share * CHAINS * draws))]
-    points = _in_ball(walk.body, inner, generator)
+    points = _in_ball(walk.body, inner, rng)
     for radius, wider in zip(radii, [*radii[1:], math.inf], strict=True):
-        found, points = _phase(walk, mixing, radius, wider, points, draws, generator)
+        found, points = _phase(walk, mixing, radius, wider, points, draws, rng)
         logarithm -= math.log(found.value)
         errors.append(found.stderr / found.value)
     volume, relative = math.exp(logarithm), float(np.linalg.norm(errors))
@@ -302,34 +268,10 @@ def second_moment(
     epsilon-DP K-norm noise Z of a body with an affine hull of dimension r has
     E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
 
-    Parameters
-    ----------
-    body : Body
-        K, with a closed-form second moment or an exact uniform sampler.
-    rng : numpy Generator, int or None
-        Randomness of the points.
-    samples : int
-        Number of points n, at least 2.
-    level : float
-        Bound on the probability that the interval misses E ||U||^2, in (0, 1).
-
-    Returns
-    -------
-    Estimate
-        If the value is not exact, the interval is mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to
-        [0, R^2], with R = `body.radius()`, by Hoeffding's inequality.
-
-    Raises
-    ------
-    MissingOracle
-        If K has no closed form and no exact sampler: for the mean of points from Markov chains, no
-        error bound is proved.
-    ValueError
-        For `samples` < 2 or `level` outside (0, 1).
-
-    References
-    ----------
-    Hardt and Talwar (2010); formula sheet JL-L14.
+    The interval of a mean is mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to [0, R^2], with R =
+    `body.radius()`, by Hoeffding's inequality. Parameters and errors are as for `volume`:
+    ``MissingOracle`` if K has no closed form and no exact sampler, because for the mean of points
+    from Markov chains, no error bound is proved. Source: Hardt and Talwar (2010); JL-L14.
 
     Examples
     --------
@@ -384,46 +326,17 @@ def gaussian_width(
     at g_i of an ellipsoid, fitted to at most 256 points of `extreme_point`, with known mean E Y. In
     measurements, this control variate divided the standard deviation by 1.3 to 3.4.
 
-    Parameters
-    ----------
-    body : Body
-        K in R^m, with a support function.
-    rng : numpy Generator, int or None
-        Randomness of the directions.
-    samples : int
-        Number of directions n, at least 2.
-    level : float
-        Bound on the probability that the interval misses w(K), in (0, 1).
+    X_i is a Lipschitz function of g_i with constant D/2 for the diameter D of K, so by Gaussian
+    concentration the mean of the X_i satisfies Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The
+    interval is mean -+ D sqrt(ln(2 / level) / (2 n)), cut at 0. No interval around the value, which
+    is usually more accurate than this mean, is proved. The code replaces D by an upper bound. It
+    equals D for few listed vertices, and for symmetric bodies with an exact radius. For many listed
+    vertices, it is twice the largest distance of a vertex from their mean, for most other bodies
+    the smaller of twice `Body.radius` and the diagonal of the bounding box (2 m support values).
 
-    Returns
-    -------
-    Estimate
-        The value, its standard error and an interval. X_i is a Lipschitz function of g_i with
-        constant D/2 for the diameter D of K, so by Gaussian concentration the mean of the X_i
-        satisfies Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
-        mean -+ D sqrt(ln(2 / level) / (2 n)), cut at 0. No interval around the value, which is
-        usually more accurate than this mean, is proved.
-
-        The code replaces D by an upper bound. It equals D for few listed vertices, and for
-        symmetric bodies with an exact radius. For many listed vertices, it is twice the largest
-        distance of a vertex from their mean, for most other bodies the smaller of twice
-        `Body.radius` and the diagonal of the bounding box (2 m support values).
-
-    Raises
-    ------
-    MissingOracle
-        If K has no support function.
-    ValueError
-        For `samples` < 2 or `level` outside (0, 1).
-
-    Notes
-    -----
-    Cost: at most 2 n support values for the X_i, and at most 256 extreme points. The length of the
-    interval is proportional to 1 / sqrt(n).
-
-    References
-    ----------
-    Tsirelson, Ibragimov and Sudakov (1976) for the concentration; formula sheet GEN-4, JL-14.
+    Parameters and errors are as for `volume`, with n = `samples` directions; K needs a support
+    function. Cost: at most 2 n support values for the X_i, and at most 256 extreme points. Source:
+    Tsirelson, Ibragimov and Sudakov (1976) for the concentration; GEN-4, JL-14.
 
     Examples
     --------
@@ -506,9 +419,9 @@ class EllipsoidControl:
     def of(cls, body: Body, rng: np.random.Generator, values: int) -> EllipsoidControl:
         """Fit the ellipsoid to at most 256 extreme points in Gaussian directions.
 
-        They are independent of the directions at which n = `values` values are taken. Without
-        `extreme_point` it is a unit ball of the space parallel to the affine hull.
+        Without `extreme_point` it is a unit ball of the space parallel to the affine hull.
         """
+        # They are independent of the directions at which the `values` values are taken.
         if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
         pilots = min(MOST_PILOTS, 1 + values // VALUES_PER_PILOT)

@@ -20,23 +20,9 @@ LAWS = [GaussianMap(), RademacherMap(), SparseMap(), SparseMap(0.1)]
 def test_rows_are_the_target_dimension(make) -> None:
     assert make(3, 7, rng=0).shape == (3, 7)
     assert np.array_equal(make(3, 7, rng=0), make(3, 7, rng=np.random.default_rng(0)))
-
-
-@pytest.mark.parametrize("make", MAPS)
-def test_target_dimension_zero_raises(make) -> None:
-    with pytest.raises(ValueError, match="k must be"):
-        make(0, 3)
-    with pytest.raises(ValueError, match="m must be"):
-        make(3, 0)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("make", MAPS)
-def test_squared_norms_are_kept_on_average(make) -> None:
-    x = np.array([1.0, -2.0, 0.5, 3.0])
-    rng = np.random.default_rng(1)
-    squares = np.array([np.sum((make(3, 4, rng) @ x) ** 2) for _ in range(4000)])
-    mean_agrees(squares, x @ x)
+    for name, shape in (("k", (0, 3)), ("m", (3, 0))):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            make(*shape)
 
 
 @pytest.mark.statistical

@@ -12,13 +12,6 @@ import pytest
 
 from geomdp.bodies.balls import Ellipsoid
 from geomdp.bodies.base import Body
-from geomdp.bodies.polytopes.column_generation import (
-    affine_weights,
-    delete,
-    empty_factor,
-    insert,
-    load,
-)
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.geometry.projection import project
@@ -213,54 +206,3 @@ def test_noisy_oracle_ends() -> None:
     exact = project(OracleOnly(VPolytope(FAMILIES["cross-polytope"][:, :6])), target, tol=1e-12)
     assert np.linalg.norm(result.point - exact.point) <= 1e-5
     assert result.iterations < 1000
-
-
-class TestFactor:
-    """After insertions and deletions of points, QR factors are factors of the remaining points."""
-
-    def check(self, factor, points: np.ndarray) -> None:
-        size = factor.size[0]
-        basis, triangle = factor.basis[:size], factor.triangle[:size, :size]
-        members = points[factor.members[:size]]
-        assert np.abs(basis @ basis.T - np.eye(size)).max() <= 1e-13
-        assert np.abs(np.tril(triangle, -1)).max(initial=0) <= 1e-15
-        assert np.abs(members - triangle.T @ basis).max() <= 1e-13
-        assert np.abs(factor.image[:size] - basis @ factor.target).max() <= 1e-13
-
-    def test_random_insertions_and_deletions(self) -> None:
-        rng = np.random.default_rng(37)
-        points = np.hstack([rng.standard_normal((60, 9)) / 3, np.ones((60, 1))])
-        factor = empty_factor(rng.standard_normal(9), 10)
-        for row in range(60):
-            if factor.size[0] == 10 or (factor.size[0] > 2 and rng.random() < 0.4):
-                delete(factor, int(rng.integers(factor.size[0])))
-            else:
-                assert insert(factor, points, row)
-            self.check(factor, points)
-
-    def test_affine_weights_solve_the_least_squares_problem(self) -> None:
-        rng = np.random.default_rng(38)
-        points = np.hstack([rng.standard_normal((5, 9)), np.ones((5, 1))])
-        target = rng.standard_normal(9)
-        factor = empty_factor(target, 5)
-        for row in range(5):
-            insert(factor, points, row)
-        weights = affine_weights(factor)
-        residual = target - weights @ points[:, :9]
-        assert abs(weights.sum() - 1) <= 1e-13
-        assert np.abs((points[1:, :9] - points[0, :9]) @ residual).max() <= 1e-12
-
-    def test_dependent_points_are_refused(self) -> None:
-        points = np.array([[0.0, 0, 1], [1, 0, 1], [0.25, 0, 1], [0, 0, 1], [0, 1e-12, 1]])
-        factor = empty_factor(np.ones(2), 3)
-        outcomes = [insert(factor, points, row) for row in range(5)]
-        assert outcomes == [True, True, False, False, True]
-        assert not insert(factor, points, 0)  # the factor already has 3 points
-
-    def test_load_drops_dependent_points_and_their_weight(self) -> None:
-        points = np.array([[0.0, 0, 1], [1, 0, 1], [0.25, 0, 1]])
-        factor = empty_factor(np.ones(2), 3)
-        load(factor, points, np.array([0.2, 0.3, 0.5]))
-        assert factor.size[0] == 2
-        assert np.allclose(factor.weights[:2], [0.4, 0.6])
-        self.check(factor, points)

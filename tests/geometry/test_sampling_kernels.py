@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from geomdp._typing import FloatArray
-from geomdp.bodies import Ball, Body, Box, HPolytope, Simplex, SlabBody, VPolytope
+from geomdp.bodies import Body, Box, HPolytope, Simplex, SlabBody
 from geomdp.geometry import sampling
 from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, Kernel
 from tests.stats import LEVEL, binomial_agrees, ks_uniform
@@ -31,7 +30,6 @@ class Setting:
     corner: FloatArray  # at scale 1
 
 
-CORNERS = np.array(list(itertools.product([-1.0, 1.0], repeat=DIMENSION)))
 AXES = np.vstack([np.eye(DIMENSION), -np.eye(DIMENSION)])
 ROTATION = np.linalg.qr(np.random.default_rng(7).standard_normal((DIMENSION, DIMENSION)))[0]
 UNIT_SIMPLEX = Simplex(np.vstack([np.zeros(DIMENSION), np.eye(DIMENSION)]))
@@ -61,16 +59,6 @@ def simplex_uniforms(points: FloatArray) -> FloatArray:
     return (1 - weights) ** DIMENSION
 
 
-def ball_sample(n: int, rng: np.random.Generator) -> FloatArray:
-    return Ball(DIMENSION, 1.0).sample_uniform(n, rng)
-
-
-def ball_uniforms(points: FloatArray) -> FloatArray:
-    """The volume share of the concentric ball through the point, and an angle mapped to [0, 1]."""
-    angle = np.arctan2(points[:, 1], points[:, 0]) / (2 * np.pi) + 1 / 2
-    return np.column_stack([np.linalg.norm(points, axis=1) ** DIMENSION, angle])
-
-
 NEAR_CORNER = np.full(DIMENSION, 0.999)
 #: Exact sampler, uniform functions and a point near a corner, for the box and for the simplex.
 OF_BOX = (box_sample, box_uniforms, NEAR_CORNER)
@@ -96,16 +84,6 @@ HALFSPACE_SIMPLEX = Setting(
     *OF_SIMPLEX,
 )
 BOX = Setting("box", lambda s: Box(np.full(DIMENSION, -s), np.full(DIMENSION, s)), *OF_BOX)
-SIMPLEX = Setting("simplex", lambda s: Simplex(s * UNIT_SIMPLEX.vertices), *OF_SIMPLEX)
-BALL = Setting(
-    "ball",
-    lambda s: Ball(DIMENSION, s),
-    ball_sample,
-    ball_uniforms,
-    0.999 * np.eye(DIMENSION)[0],
-)
-VERTEX_BOX = Setting("box as vertices", lambda s: VPolytope(s * CORNERS), *OF_BOX)
-
 # (kernel, setting, number of steps after which points that start in a corner are uniform). In a
 # corner of the 4-cube few random directions give a long chord, so `HitAndRun` needs many steps.
 KERNELS = [
@@ -114,8 +92,8 @@ KERNELS = [
         for setting in (SLAB_BOX, ROTATED_SLABS, HALFSPACE_BOX, HALFSPACE_SIMPLEX)
     ],
     (CoordinateHitAndRun(sweeps=3), ROTATED_SLABS, 20),
-    *[(CoordinateHitAndRun(), setting, 60) for setting in (BOX, SIMPLEX, BALL)],
-    *[(HitAndRun(), setting, 400) for setting in (BOX, SIMPLEX, BALL, SLAB_BOX, HALFSPACE_SIMPLEX)],
+    (CoordinateHitAndRun(), BOX, 60),
+    *[(HitAndRun(), setting, 400) for setting in (BOX, SLAB_BOX, HALFSPACE_SIMPLEX)],
 ]
 
 
@@ -155,11 +133,6 @@ def test_every_exported_kernel_has_a_row():
 @pytest.mark.parametrize(("kernel", "setting", "steps"), KERNELS, ids=NAMES)
 def test_uniform_points_stay_uniform(kernel, setting, steps, scale):
     check_invariance(kernel, setting, scale, seed=1)
-
-
-@pytest.mark.statistical
-def test_chords_of_vertices_keep_uniform_points_uniform():
-    check_invariance(HitAndRun(), VERTEX_BOX, 1.0, seed=2)
 
 
 @pytest.mark.statistical
@@ -220,7 +193,7 @@ class Still:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("setting", [BOX, SIMPLEX, BALL], ids=lambda s: s.name)
+@pytest.mark.parametrize("setting", [BOX, HALFSPACE_SIMPLEX], ids=lambda s: s.name)
 def test_invariance_rejects_a_wrong_kernel(setting):
     with pytest.raises(AssertionError):
         check_invariance(ForwardOnly(), setting, 1.0, seed=1)
@@ -264,7 +237,7 @@ def test_points_stay_inside_and_starts_are_left_alone():
 
 def test_sweeps_are_counted():
     """One step of three sweeps equals three steps of one sweep, with facets and with chords."""
-    for setting in (ROTATED_SLABS, HALFSPACE_SIMPLEX, SIMPLEX):
+    for setting in (ROTATED_SLABS, HALFSPACE_SIMPLEX, BOX):
         body, start = setting.build(1.0), setting.exact(20, np.random.default_rng(0))
         once = CoordinateHitAndRun(sweeps=3).step(np.random.default_rng(1), body, start)
         thrice = moved(CoordinateHitAndRun(), body, start, 3, np.random.default_rng(1))

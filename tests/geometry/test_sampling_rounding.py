@@ -44,14 +44,6 @@ def test_steps_are_counted_and_states_stored_in_order():
     np.testing.assert_array_equal(run.draws, longer.draws[:, 6::3])
 
 
-def test_chains_of_an_unbounded_set_are_refused():
-    strip = SlabBody(np.array([[1.0, 0.0]]), np.ones(1))
-    with pytest.raises(ValueError, match="body must be bounded"):
-        run_chains(
-            CoordinateHitAndRun(), strip, np.zeros((2, 2)), np.random.default_rng(0), draws=1
-        )
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -76,11 +68,6 @@ def test_mean_over_chains_covers_the_truth():
     binomial_agrees(covered, len(values), 0.95)
     assert estimates[0].samples == 8
     np.testing.assert_allclose(estimates[0].value, values[0].mean(), rtol=1e-12)
-
-
-def test_mean_needs_two_chains():
-    with pytest.raises(ValueError, match="number of chains must be a whole number, at least 2"):
-        chain_mean(np.ones((1, 5)))
 
 
 def test_mixing_of_independent_draws_and_of_a_slow_chain():

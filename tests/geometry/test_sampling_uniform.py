@@ -10,8 +10,6 @@ import pytest
 
 from geomdp.bodies import (
     Ball,
-    Body,
-    Box,
     HPolytope,
     LinearImage,
     MissingOracle,
@@ -76,35 +74,18 @@ def test_kept_states_are_uniform_and_diagnosed():
     assert samples.points.shape == (4000, DIMENSION)
 
 
+class SymmetricMembership(MembershipOnly):
+    """A body that is declared symmetric, so that no interior point has to be found."""
+
+    symmetric = True
+
+
 @pytest.mark.statistical
 def test_bodies_with_chords_alone():
     """Chords are found by bisection. For uniform x in the unit ball of R^3, ||x||^3 is uniform."""
-    body = MembershipOnly(Ball(3, 1.0))
-    points = ChainSampler(LinearImage(2 * np.eye(3), _Symmetric(body))).draw(
-        np.random.default_rng(4), 1500
-    )
+    body = LinearImage(2 * np.eye(3), SymmetricMembership(Ball(3, 1.0)))
+    points = ChainSampler(body).draw(np.random.default_rng(4), 1500)
     ks_uniform((np.linalg.norm(points, axis=1) / 2) ** 3)
-
-
-class _Symmetric(Body):
-    """A body that is declared symmetric, so that no interior point has to be found."""
-
-    def __init__(self, inner: Body) -> None:
-        self._inner = inner
-
-    @property
-    def dimension(self) -> int:
-        return self._inner.dimension
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    def support(self, directions):
-        return self._inner.support(directions)
-
-    def contains(self, points, tolerance=1e-9):
-        return self._inner.contains(points, tolerance)
 
 
 @pytest.mark.statistical
@@ -181,8 +162,8 @@ def test_unbounded_sets_are_refused():
         sample_uniform(HPolytope(np.eye(2), np.ones(2)), 5)
 
 
-def test_box_without_its_sampler_is_sampled_by_its_slabs():
-    exact = sample_uniform(Box(-np.ones(2), np.ones(2)), 10, rng=0)
-    chain = sample_uniform(SlabBody(np.eye(2), np.ones(2)), 10, rng=0)
-    assert exact.sampler == Exact()
-    assert chain.sampler != Exact()
+def test_samples_say_how_they_were_drawn():
+    assert repr(sample_uniform(Ball(3), 5, rng=0)) == "Samples(5 points in dimension 3; exact)"
+    chained = sample_uniform(SlabBody(np.eye(2), np.ones(2)), 600, rng=0)
+    assert repr(chained).startswith("Samples(600 points in dimension 2; heuristic (coordinate hit")
+    assert repr(chained.diagnostics) == f"Diagnostics({chained.diagnostics})"

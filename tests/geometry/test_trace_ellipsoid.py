@@ -169,10 +169,10 @@ class TestCapped:
 
     @pytest.mark.parametrize(
         ("sizes", "caps", "diameter"),
-        [([1, 2], [1.0], 1.0), ([0], [1.0], 1.0), ([1], [0.0], 1.0), ([], [], 1.0), ([1], [1], 0)],
+        [([1], [0.0], 1.0), ([1], [np.nan], 1.0), ([1], [1], 0)],
     )
     def test_bad_bounds(self, sizes, caps, diameter):
-        with pytest.raises(ValueError, match=r"dimensions|diameter"):
+        with pytest.raises(ValueError, match="diameter"):
             capped_ellipsoid(sizes, caps, diameter)
 
 
@@ -196,6 +196,6 @@ class TestProfile:
 
     def test_bad_profiles(self):
         with pytest.raises(ValueError, match="profiles"):
-            profile_ellipsoid([1, 1], [[1.0, 0.0], [2.0, 0.0]])
+            profile_ellipsoid([1, 1], np.array([[1.0, 0.0], [2.0, 0.0]]))
         with pytest.raises(ValueError, match="profiles"):
-            profile_ellipsoid([1, 1], [[1.0, -1.0]])
+            profile_ellipsoid([1, 1], np.array([[1.0, -1.0]]))

@@ -14,9 +14,16 @@ from geomdp.bodies.boxes import Box
 from geomdp.bodies.linear_programs import HPolytope
 from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
-from geomdp.bodies.products import Product
+from geomdp.bodies.products import LinearImage, Product
 from geomdp.bodies.symmetrised import Difference, Shifted, SymmetricHull
-from geomdp.geometry.volumes import gaussian_width, second_moment, volume, volume_radius
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.volumes import (
+    annealed_volume,
+    gaussian_width,
+    second_moment,
+    volume,
+    volume_radius,
+)
 from tests.geometry.bodies import MembershipOnly, OracleOnly, SamplerOnly
 from tests.stats import LEVEL, binomial_below
 
@@ -143,12 +150,19 @@ def test_missing_oracles_are_named() -> None:
         second_moment(OracleOnly(Ball(2)))
 
 
-@pytest.mark.parametrize("function", [volume, second_moment])
+@pytest.mark.parametrize("function", [volume, second_moment, gaussian_width])
 def test_bad_arguments_raise(function) -> None:
     with pytest.raises(ValueError, match="samples must be"):
         function(Ball(2), samples=1)
-    with pytest.raises(ValueError, match="level must be"):
-        function(Ball(2), level=1.5)
+    for level in (0.0, 1.0, -1.0, math.nan):
+        with pytest.raises(ValueError, match="level must be"):
+            function(Ball(2), level=level)
+
+
+def test_estimates_say_whether_they_are_exact() -> None:
+    assert repr(Estimate.exact(2.0)) == "Estimate(2, exact)"
+    simulated = Estimate(1.5, 0.1, (1.0, 2.0), 400)
+    assert repr(simulated) == "Estimate(1.5 +- 0.1, in [1, 2]; 400 samples)"
 
 
 @pytest.mark.parametrize("m", [1, 2, 7])
@@ -195,3 +209,48 @@ def test_sampled_second_moment_has_a_certified_interval(body) -> None:
     assert low <= second_moment(body).value <= high
     assert 0 <= low <= estimate.value <= high <= SamplerOnly(body).radius() ** 2
     assert estimate.samples == 4000
+
+
+# --- intersections with growing balls ---------------------------------------------------------
+
+CUBE = HPolytope(np.vstack([np.eye(6), -np.eye(6)]), np.concatenate([np.ones(6), np.zeros(6)]))
+CORNER = HPolytope(np.vstack([-np.eye(8), np.ones((1, 8))]), np.append(np.zeros(8), 1.0))
+TALL = np.random.default_rng(5).standard_normal((6, 4))
+
+ANNEALED = {
+    "unit cube": (CUBE, 1.0),
+    "corner of a cube": (CORNER, 1 / math.factorial(8)),
+    "ball": (Ball(5, 2.0), Ball(5, 2.0).volume()),
+    "long cross-polytope in a subspace": (
+        LinearImage(TALL @ np.diag([1.0, 10.0, 0.1, 1.0]), CrossPolytope(4)),
+        math.sqrt(np.linalg.det(TALL.T @ TALL)) * 2**4 / math.factorial(4),
+    ),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ANNEALED)
+def test_growing_balls_against_closed_forms(name):
+    body, exact = ANNEALED[name]
+    found = annealed_volume(body, np.random.default_rng(0), 0.05, draws=16)
+    # A mean over 128 chains has nearly Student's distribution. At level 1e-6 / 4 for each of the
+    # four bodies, the limit is 5.5 standard errors.
+    assert abs(found.value - exact) <= 5.5 * found.stderr
+    assert found.stderr < 0.15 * exact
+    low, high = found.interval
+    assert low < found.value < high
+
+
+@pytest.mark.statistical
+@pytest.mark.slow
+def test_growing_balls_in_dimension_twenty():
+    body = HPolytope(np.vstack([np.eye(20), -np.eye(20)]), np.full(40, 0.5))
+    found = annealed_volume(body, np.random.default_rng(1), 0.05, draws=256)
+    assert abs(found.value - 1) <= 5.5 * found.stderr
+    assert found.stderr < 0.1
+
+
+def test_an_unbounded_body_is_refused():
+    quadrant = HPolytope(np.array([[-1.0, 0], [0, -1]]), np.ones(2))
+    with pytest.raises(ValueError, match="bounded"):
+        annealed_volume(quadrant, np.random.default_rng(0), 0.05)

@@ -1,8 +1,7 @@
 """Markov kernels, runs of chains, means with their standard errors, and diagnostics.
 
-A kernel is a frozen dataclass with one method `step`, whose stationary distribution is uniform on a
-body. Each row of a batch of points is one chain. Bodies must be full-dimensional; `samplers` gives
-other bodies such coordinates. CONTRIBUTING.md describes how to add a kernel.
+A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain.
+Bodies must be full-dimensional; `samplers` gives other bodies such coordinates.
 """
 
 from __future__ import annotations
@@ -185,28 +184,16 @@ def run_chains(
 ) -> Chains:
     """Run one chain from each start point; store every `thinning`-th state after `burn_in` steps.
 
+    The result has `draws` (chains, draws, m), the stored states in order; their `last` (chains, m);
+    and `steps`, the burn_in + draws * thinning steps of each chain.
+
     Parameters
     ----------
-    kernel : Kernel
-        The step of the chains.
-    body : Body
-        Full-dimensional body in R^m.
-    start : (chains, m) array
-        Points of the body.
-    rng : Generator
-        Source of all randomness.
-    draws : int
-        States stored per chain, at least 1.
-    burn_in : int
-        Number of steps at the start, at least 0. States of these steps are not stored.
-    thinning : int
-        Number of later steps per stored state, at least 1.
-
-    Returns
-    -------
-    Chains
-        `draws` (chains, draws, m), the stored states in order; their `last` (chains, m); and
-        `steps`, the burn_in + draws * thinning steps of each chain.
+    kernel, body, start, rng : Kernel, Body, (chains, m) array, Generator
+        The step, a full-dimensional body in R^m, points of the body, and the source of randomness.
+    draws, burn_in, thinning : int
+        States stored per chain, at least 1; steps before them, at least 0; steps for each stored
+        state, at least 1.
 
     Raises
     ------
@@ -244,18 +231,18 @@ def run_chains(
 def measure_mixing(
     kernel: Kernel, body: Body, start: FloatArray, rng: np.random.Generator, *, limit: int = 1 << 16
 ) -> Mixing:
-    """Double the length of a pilot run until its second half passes the diagnostics.
-
-    The run also ends if another doubling would exceed `limit`. The second half passes if each chain
-    has at least 20 draws per autocorrelation time, and the split R-hat of every coordinate, its
-    square and the squared norm is at most 1.1. Squares are tested because chains stuck near 0, the
-    centre of a symmetric body, have the right mean.
-    """
+    """Double a pilot run up to `limit` steps, until its second half passes the diagnostics."""
+    # It passes if each chain has at least 20 draws per autocorrelation time, and the split R-hat of
+    # every coordinate, its square and the squared norm is at most 1.1. Squares are tested because
+    # chains stuck near 0, the centre of a symmetric body, have the right mean.
     thinning = 1
     kept = run_chains(kernel, body, start, rng, draws=64)
     while True:
         second = Chains(kept.draws[:, kept.draws.shape[1] // 2 :], kept.steps)
-        functions = _test_functions(second.draws)
+        squares = second.draws**2
+        functions = np.concatenate(
+            [second.draws, squares, squares.sum(axis=2, keepdims=True)], axis=2
+        )
         chains, length, _ = functions.shape
         time = chains * length / float(bulk_ess(functions).min())
         agreed = float(np.max(split_r_hat(functions))) <= AGREEMENT
@@ -269,18 +256,9 @@ def measure_mixing(
             kept, thinning = Chains(kept.draws[:, 1::2], kept.steps), 2 * thinning
 
 
-def _test_functions(draws: FloatArray) -> FloatArray:
-    squares = draws**2
-    return np.concatenate([draws, squares, squares.sum(axis=2, keepdims=True)], axis=2)
-
-
 def chain_mean(values: FloatArray) -> Estimate:
-    """Mean of `values` (chains, draws) with a 95% interval by Student's t from the means of chains.
-
-    ``ValueError`` for fewer than 2 chains, NaN or infinity.
-    """
-    values = finite_array(values, "values", ndim=2)
-    chains = whole(len(values), "number of chains", minimum=2)
+    """Mean of `values` (chains, draws); 95% interval by Student's t from the means of chains."""
+    chains = len(values)
     means = values.mean(axis=1)
     stderr = float(means.std(ddof=1) / np.sqrt(chains))
     reach = float(scipy.special.stdtrit(chains - 1, 1 - LEVEL / 2)) * stderr
@@ -290,12 +268,10 @@ def chain_mean(values: FloatArray) -> Estimate:
 
 # Convergence diagnostics of Markov chains: rank-normalised split R-hat and bulk ESS.
 #
-# ESS is the effective sample size. Draws are arrays (chains, draws, m), and each diagnostic is an
-# array (m,). A coordinate is any real function of the state of a chain. Diagnostics can refute
-# convergence but cannot prove it (SAM-3).
-#
-# Sources: Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021), "Rank-normalization, folding, and
-# localization: an improved R-hat", sections 3-4. Geyer (1992) for the monotone sequence.
+# ESS is the effective sample size. A coordinate is any real function of the state of a chain.
+# Diagnostics can refute convergence but cannot prove it (SAM-3). Sources: Vehtari, Gelman, Simpson,
+# Carpenter, Buerkner (2021), "Rank-normalization, folding, and localization: an improved R-hat",
+# sections 3-4. Geyer (1992) for the monotone sequence.
 
 #: Smallest number of draws of a chain: each half of the chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
@@ -311,21 +287,10 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     variances within half-chains, and B is n times the variance of their means. The folded statistic
     takes |x - median| in place of each value x, and detects chains that differ only in spread.
 
-    Parameters
-    ----------
-    draws : (chains, draws, m) array
-        At least 2 chains of at least 4 draws.
-
-    Returns
-    -------
-    (m,) array
-        A value near 1 means that the chains agree. If no half-chain moves in a coordinate, it is
-        NaN or infinite. It is also NaN if |x - median| is the same for all draws.
-
-    Raises
-    ------
-    ValueError
-        For too few chains or draws, NaN or infinity.
+    Of `draws` (chains, draws, m), at least 2 chains of at least 4 draws, the result is an array
+    (m,). A value near 1 means that the chains agree. If no half-chain moves in a coordinate, it is
+    NaN or infinite. It is also NaN if |x - median| is the same for all draws. Too few chains or
+    draws, NaN and infinity raise ``ValueError``.
 
     Examples
     --------
@@ -355,21 +320,9 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     is not negative. A pair counts at most as much as each pair before it (Geyer's initial monotone
     sequence).
 
-    Parameters
-    ----------
-    draws : (chains, draws, m) array
-        At least 1 chain of at least 4 draws.
-
-    Returns
-    -------
-    (m,) array
-        The ESS of each coordinate, at most S log10(S). For S >= 10, this limit matters only if
-        correlations are negative. If a coordinate does not move, its ESS is S.
-
-    Raises
-    ------
-    ValueError
-        For too few draws, NaN or infinity.
+    Of `draws` (chains, draws, m), at least 1 chain of at least 4 draws, the result (m,) is at most
+    S log10(S). For S >= 10, this limit matters only if correlations are negative. If a coordinate
+    does not move, its ESS is S. Too few draws, NaN and infinity raise ``ValueError``.
 
     Examples
     --------

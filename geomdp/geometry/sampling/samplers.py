@@ -1,13 +1,9 @@
-"""Uniform points of a body, from an exact sampler if the body has one, else by hit-and-run.
-
-Before a walk, rounding makes the body nearly isotropic.
-"""
+"""Uniform points of a body, from an exact sampler if the body has one, else by hit-and-run."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from functools import singledispatch
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -39,9 +35,9 @@ PILOT_CHAINS, CHAINS = 64, 128
 #: Largest number of chains that move together in `ChainSampler.draw`. The products of all facet
 #: normals with their points are stored.
 LOCKSTEP = 256
-#: Length of the burn-in in integrated autocorrelation times, and its largest value, which is far
-#: longer than useful. If correlations decay exponentially, the integrated time is twice the decay
-#: time, so after 10 integrated times the correlation with the start is e^-20, near 2e-9.
+#: Length of the burn-in in integrated autocorrelation times, and its largest value. If correlations
+#: decay exponentially, the integrated time is twice the decay time, so after 10 integrated times
+#: the correlation with the start is e^-20, near 2e-9.
 RELAXATIONS, MOST_RELAXATIONS = 10.0, 1e6
 #: Number of integrated autocorrelation times between two kept states of a chain of
 #: `sample_uniform`. If correlations decay exponentially, their correlation is about e^-4.
@@ -109,9 +105,8 @@ class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
     The preparation reads no records: it makes the body nearly isotropic, and sets the burn-in to
-    `relaxations` autocorrelation times of a pilot run, whose diagnostics are in the status. A draw
-    starts a new chain for every point and runs the full burn-in, so all points are independent. No
-    bound on the distance of their distribution from the uniform distribution is proved.
+    `relaxations` autocorrelation times of a pilot run, whose diagnostics are in the status. No
+    bound on the distance of the distribution from the uniform one is proved.
     """
 
     body: Body
@@ -156,10 +151,8 @@ class ChainSampler:
 
 
 def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> Mixing:
-    """Measure the autocorrelation time of `walk` with starts moved halfway towards the boundary.
-
-    The diagnostics need starts that are farther from the centre than uniform points.
-    """
+    """Measure the autocorrelation time of `walk` with starts moved halfway towards the boundary."""
+    # The diagnostics need starts that are farther from the centre than uniform points.
     starts = walk.starts(chains, rng)
     _, reach = walk.body.chord(starts, starts)
     outward = 1 + reach / 2
@@ -275,33 +268,24 @@ class Preimage(Body):
         return self.inner.chord(self.embed(points), directions @ self.root.T)
 
 
-@singledispatch
 def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
     """The set {y : offset + root @ y in body}; facets too for an `HPolytope` or `SlabBody`."""
+    match body:
+        case Preimage():
+            return preimage(body.inner, body.embed(offset[None])[0], body.root @ root)
+        case SlabBody() if not offset.any():
+            return SlabBody(body.directions @ root, body.widths)
+        case SlabBody():
+            both = np.vstack([body.directions, -body.directions])
+            return preimage(HPolytope(both, np.tile(body.widths, 2)), offset, root)
+        case HPolytope():
+            normals = body.normals @ root
+            sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
+            # Drop each inequality whose new normal is 0, such as the two halves of an equality. Its
+            # left side does not depend on y, and it holds at y = 0, so it holds for every y.
+            kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
+            return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
     return Preimage(body, offset, root)
-
-
-@preimage.register
-def _(body: HPolytope, offset: FloatArray, root: FloatArray) -> Body:
-    normals = body.normals @ root
-    sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
-    # Drop each inequality whose new normal is 0, such as the two halves of an equality. Its left
-    # side does not depend on y, and the inequality holds at y = 0, so it holds for every y.
-    kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
-    return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
-
-
-@preimage.register
-def _(body: SlabBody, offset: FloatArray, root: FloatArray) -> Body:
-    if offset.any():
-        both = np.vstack([body.directions, -body.directions])
-        return preimage(HPolytope(both, np.tile(body.widths, 2)), offset, root)
-    return SlabBody(body.directions @ root, body.widths)
-
-
-@preimage.register
-def _(body: Preimage, offset: FloatArray, root: FloatArray) -> Body:
-    return preimage(body.inner, body.embed(offset[None])[0], body.root @ root)
 
 
 @dataclass(frozen=True)
@@ -328,54 +312,36 @@ class Walk:
         return directions * (reach * shrink)[:, None]
 
 
-@singledispatch
 def plain_walk(body: Body) -> Walk:
-    """The `Walk` for `body` before rounding.
-
-    Coordinate hit-and-run for `HPolytope` and `SlabBody`, else hit-and-run. For the image of
-    another body, points of that body are moved.
-    """
+    """The `Walk` for `body` before rounding; the image of another body is sampled by its walk."""
+    match body:
+        case LinearImage():
+            inner = plain_walk(body.body)
+            if not body.one_to_one:
+                needed = "a matrix that is one-to-one on the inner body"
+                raise MissingOracle(body, "uniform walk", needed)
+            offset, root = body.matrix @ inner.offset, body.matrix @ inner.root
+            return replace(inner, offset=offset, root=root)
+        case Scaled(factor=factor):
+            inner = plain_walk(body.body)
+            return replace(inner, offset=factor * inner.offset, root=factor * inner.root)
+        case Shifted():
+            inner = plain_walk(body.body)
+            return replace(inner, offset=body.offset + inner.offset)
+        case SlabBody():
+            identity = np.eye(body.dimension)
+            return Walk(CoordinateHitAndRun(), body, np.zeros(body.dimension), identity)
     hull = body.affine_hull()
+    basis = hull.basis
+    if isinstance(body, HPolytope):
+        offset = interior_point(body)
+        return Walk(CoordinateHitAndRun(), preimage(body, offset, basis), offset, basis)
     if hull.dimension == 0:
         raise ValueError(f"body must have dimension at least 1 to be sampled, got {body!r}")
     offset = np.zeros(body.dimension) if body.symmetric else interior_point(body)
     if hull.dimension == hull.ambient:
-        hull = AffineHull.whole_space(hull.ambient)
-    return Walk(HitAndRun(), preimage(body, offset, hull.basis), offset, hull.basis)
-
-
-@plain_walk.register
-def _(body: SlabBody) -> Walk:
-    identity = np.eye(body.dimension)
-    return Walk(CoordinateHitAndRun(), body, np.zeros(body.dimension), identity)
-
-
-@plain_walk.register
-def _(body: HPolytope) -> Walk:
-    hull = body.affine_hull()
-    offset = interior_point(body)
-    return Walk(CoordinateHitAndRun(), preimage(body, offset, hull.basis), offset, hull.basis)
-
-
-@plain_walk.register
-def _(body: LinearImage) -> Walk:
-    inner = plain_walk(body.body)
-    if not body.one_to_one:
-        raise MissingOracle(body, "uniform walk", "a matrix that is one-to-one on the inner body")
-    offset, root = body.matrix @ inner.offset, body.matrix @ inner.root
-    return Walk(inner.kernel, inner.body, offset, root)
-
-
-@plain_walk.register
-def _(body: Scaled) -> Walk:
-    inner = plain_walk(body.body)
-    return Walk(inner.kernel, inner.body, body.factor * inner.offset, body.factor * inner.root)
-
-
-@plain_walk.register
-def _(body: Shifted) -> Walk:
-    inner = plain_walk(body.body)
-    return Walk(inner.kernel, inner.body, body.offset + inner.offset, inner.root)
+        basis = AffineHull.whole_space(hull.ambient).basis
+    return Walk(HitAndRun(), preimage(body, offset, basis), offset, basis)
 
 
 def interior_point(body: Body) -> FloatArray:
@@ -384,13 +350,11 @@ def interior_point(body: Body) -> FloatArray:
 
 
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
-    """Adapt the coordinates of `walk` until the covariance is near a multiple of the identity.
-
-    In each round the new coordinates make the covariance of the last points the identity. The
-    chains need not have mixed, because the choice affects speed only. A symmetric body keeps its
-    centre 0. If the first covariance is already near a multiple of the identity, the coordinates
-    stay as given, where sparse facet normals make steps cheap.
-    """
+    """Adapt the coordinates of `walk` until the covariance is near a multiple of the identity."""
+    # In each round the new coordinates make the covariance of the last points the identity. The
+    # chains need not have mixed, because the choice affects speed only. If the first covariance is
+    # already near a multiple of the identity, the coordinates stay as given, where sparse facet
+    # normals make steps cheap. A symmetric body keeps its centre 0.
     dimension = walk.body.dimension
     centred = walk.body.symmetric
     points = walk.starts(CHAINS_PER_DIMENSION * dimension, rng)
