@@ -51,7 +51,6 @@ class TraceEllipsoid:
     root: FloatArray
     trace: float
     gap: float
-    searches: int
     converged: bool
 
 
@@ -80,7 +79,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
     gap = scale * (columns.trace / columns.dual_root) ** 2 - 1
     inflated = scale * (1 + INFLATION)
     root = np.sqrt(inflated * columns.trace) * columns.fourth_root
-    return TraceEllipsoid(root, inflated * columns.trace**2, gap, searches, scale <= 1 + tolerance)
+    return TraceEllipsoid(root, inflated * columns.trace**2, gap, scale <= 1 + tolerance)
 
 
 class _Columns:

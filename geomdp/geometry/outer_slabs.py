@@ -14,7 +14,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import significant
 from geomdp._typing import BoolArray, FloatArray, IntArray, RandomState
-from geomdp._validation import batch, real_number, whole
+from geomdp._validation import batch, whole
 from geomdp.bodies import Body, LinearImage, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, checked_body
 from geomdp.geometry.projection import Projector
@@ -33,13 +33,12 @@ MOMENT_DRAWS = 32
 
 @dataclass(frozen=True)
 class SlabRefinement:
-    """An outer slab body, a sampler for the body, and the rounds of the search."""
+    """An outer slab body in coordinates of the span, and a sampler for the body in R^m."""
 
     slabs: SlabBody
     basis: FloatArray
     sampler: ChainSampler
     second_moment: Estimate
-    history: tuple[RefinementRound, ...]
 
     def __repr__(self) -> str:
         shape = f"{len(self.slabs.widths)} slabs in dimension {self.slabs.dimension}"
@@ -57,14 +56,12 @@ def refine_slabs(
     slabs: int | None = None,
     directions: FloatArray | None = None,
     symmetry: RandomSymmetry | None = None,
-    accuracy: float = 0.0,
     rng: RandomState = None,
 ) -> SlabRefinement:
     """Outer slab body of a symmetric body, with up to F slabs, added while E ||U||^2 falls (X-OUT).
 
-    The result is {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F}, where h is the
-    support function of `body`, so it contains `body`, and any body K of which `body` is a
-    relaxation. Lower-dimensional bodies are handled in the coordinates of their span. The result
+    The result is {y in span : |<z_j, y>| <= (1 + 1e-9) h(z_j), j = 1..F}, where h is the support
+    function of `body`, so it contains `body`, and any body K of which `body` is a relaxation. It
     depends on public arguments alone, never on records.
     """
     if not checked_body(body).symmetric:
@@ -78,9 +75,7 @@ def refine_slabs(
     if slabs is None:
         slabs = max(SLABS_PER_DIMENSION * basis.shape[1], len(start))
     slabs = whole(slabs, "slabs", minimum=len(start))
-    if not 0 <= real_number(accuracy) < 1:
-        raise ValueError(f"accuracy must be at least 0 and below 1, got {accuracy!r}")
-    search = SlabSearch(body, basis, start, symmetry, rng, accuracy)
+    search = SlabSearch(body, basis, start, symmetry, rng)
     search.run(slabs)
     return _measured(search, basis, rng)
 
@@ -94,7 +89,7 @@ def _measured(search: SlabSearch, basis: FloatArray, rng: np.random.Generator) -
     starts = walk.starts(CHAINS, rng)
     run = run_chains(walk.kernel, walk.body, starts, rng, draws=count, burn_in=sampler.burn_in)
     moment = chain_mean((walk.embed(run.draws) ** 2).sum(axis=2))
-    return SlabRefinement(slabs, basis, sampler, moment, tuple(search.history))
+    return SlabRefinement(slabs, basis, sampler, moment)
 
 
 def _completed(directions: FloatArray) -> FloatArray:
@@ -107,8 +102,8 @@ def _completed(directions: FloatArray) -> FloatArray:
 
 # The search for slabs {x : |<z, x>| <= w} that contain a body K and enclose it tightly.
 
-#: Every half-width w is the support value h(z) times this factor, to which `accuracy` is added.
-#: Rounding of h(z) (relative error near 1e-13) then cannot make a slab too narrow (SAM-5).
+#: Every half-width w is the support value h(z) times this factor. Rounding of h(z) (relative error
+#: near 1e-13) then cannot make a slab too narrow (SAM-5).
 INFLATION = 1 + 1e-9
 #: Number of chains that move together, states kept of each chain per round, one sweep apart, and
 #: sweeps before them: at the start of a round, new slabs have moved the points.
@@ -128,15 +123,6 @@ WINDOW, TOLERANCE = 10, 0.002
 IDLE_ROUNDS = 3
 
 
-@dataclass(frozen=True)
-class RefinementRound:
-    """One round: number of slabs, E ||U||_2^2 of its states, and the share of states cut off."""
-
-    slabs: int
-    second_moment: float
-    cut: float
-
-
 class SlabSearch:
     """One search for slabs: the slabs so far, the chains in the slab body, and the candidates.
 
@@ -151,14 +137,13 @@ class SlabSearch:
         start: FloatArray,
         symmetry: RandomSymmetry | None,
         rng: np.random.Generator,
-        accuracy: float,
     ) -> None:
-        self._body, self._basis, self._inflation = body, basis, INFLATION + accuracy
-        self._symmetry, self._rng = symmetry, rng
+        self._body, self._basis, self._symmetry, self._rng = body, basis, symmetry, rng
         self._pool = CutPool(basis.shape[1])
         self._normals = self._scaled(start)
         self._added = min(max(start.shape[1], FEWEST_ADDED), MOST_ADDED)
-        self.history: list[RefinementRound] = []
+        #: E ||U||^2 of the states of each round.
+        self._moments: list[float] = []
         if len(self._normals) < len(start):
             raise ValueError(
                 "directions must not be orthogonal to the span of the body, but at least one is"
@@ -169,14 +154,14 @@ class SlabSearch:
 
     def run(self, budget: int) -> None:
         """Add slabs round by round until the budget is spent or new slabs gain little."""
-        cut, idle = 0.0, 0
+        idle = 0
         while True:
-            self._mix(cut)
+            self._mix()
             room = budget - len(self._normals)
             if room == 0 or idle == IDLE_ROUNDS or self._stalled():
                 break
             self._propose()
-            taken, cut = self._pool.take(self._states, min(self._added, room))
+            taken = self._pool.take(self._states, min(self._added, room))
             self._normals = np.vstack([self._normals, taken])
             # Scale the points of the chains into the new body.
             reach = np.abs(self._points @ self._normals.T).max(axis=1)
@@ -186,7 +171,7 @@ class SlabSearch:
     def slab_body(self) -> SlabBody:
         """The slab body found so far. Its half-widths are computed again and rounded up."""
         heights = self._body.support(self._normals @ self._basis.T)
-        return SlabBody(self._normals, self._inflation * heights)
+        return SlabBody(self._normals, INFLATION * heights)
 
     def _scaled(self, directions: FloatArray) -> FloatArray:
         """Directions (k, r) scaled to h(z) = 1, without those along which K has no width."""
@@ -195,8 +180,8 @@ class SlabSearch:
         usable = heights > MEMBERSHIP_TOLERANCE * self._body.radius() * lengths
         return np.asarray(directions[usable] / heights[usable, None])
 
-    def _mix(self, cut: float) -> None:
-        """Run the chains in the present slab body and record the round with its `cut`."""
+    def _mix(self) -> None:
+        """Run the chains in the present slab body and record E ||U||^2 of their states."""
         # Chains mix fast in coordinates in which the states of the last round have covariance I.
         root, inverse, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         run = run_chains(
@@ -209,8 +194,7 @@ class SlabSearch:
         )
         self._states = run.draws.reshape(-1, root.shape[0]) @ root
         self._points = run.last @ root
-        moment = float((self._states**2).sum(axis=1).mean())
-        self.history.append(RefinementRound(len(self._normals), moment, cut))
+        self._moments.append(float((self._states**2).sum(axis=1).mean()))
 
     def _propose(self) -> None:
         """Add to the pool directions that separate boundary points of the slab body from K."""
@@ -232,10 +216,10 @@ class SlabSearch:
 
     def _stalled(self) -> bool:
         """Whether the mean of E ||U||^2 fell by a share below `TOLERANCE` between two windows."""
-        moments = [entry.second_moment for entry in self.history]
-        if len(moments) < 2 * WINDOW:
+        if len(self._moments) < 2 * WINDOW:
             return False
-        last, before = np.mean(moments[-WINDOW:]), np.mean(moments[-2 * WINDOW : -WINDOW])
+        last = np.mean(self._moments[-WINDOW:])
+        before = np.mean(self._moments[-2 * WINDOW : -WINDOW])
         return bool(last > (1 - TOLERANCE) * before)
 
 
@@ -267,46 +251,42 @@ class CutPool:
         if fresh:
             self._normals = np.vstack([self._normals, np.array(fresh)])
 
-    def take(self, states: FloatArray, count: int) -> tuple[FloatArray, float]:
+    def take(self, states: FloatArray, count: int) -> FloatArray:
         """Remove up to `count` candidates that together cut off many of `states` (s, r), greedily.
 
-        Returns them (k, r), and the share of states that they cut off. Of the others, the pool
-        keeps the `POOL_LIMIT` that cut off the most.
+        Of the others, the pool keeps the `POOL_LIMIT` that cut off the most.
         """
         if len(self._normals) == 0:
-            return self._normals, 0.0
+            return self._normals
         outside = np.empty((len(states), len(self._normals)), dtype=bool)
         for first in range(0, len(self._normals), BLOCK):
             heights = states @ self._normals[first : first + BLOCK].T
             outside[:, first : first + BLOCK] = np.abs(heights) > 1
         totals = outside.sum(axis=0)
-        chosen, covered = greedy_cover(outside, count)
+        chosen = greedy_cover(outside, count)
         taken = self._normals[chosen]
         totals[chosen] = -1
         kept = np.argsort(-totals, kind="stable")[: min(POOL_LIMIT, len(totals) - len(chosen))]
         self._normals = self._normals[kept]
-        return taken, covered / len(states)
+        return taken
 
 
-def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
+def greedy_cover(outside: BoolArray, count: int) -> IntArray:
     """At most `count` columns of `outside` (s, k, overwritten), which greedily cover many rows.
 
-    Returns the columns and the number of covered rows. Any other choice covers at most e / (e - 1)
-    times as many (Nemhauser, Wolsey, Fisher 1978).
+    Any other choice covers at most e / (e - 1) times as many (Nemhauser, Wolsey, Fisher 1978).
     """
     gains = outside.sum(axis=0)
     chosen: list[int] = []
-    covered = 0
     while len(chosen) < count:
         best = int(np.argmax(gains))
         if gains[best] == 0:
             break
         rows = np.flatnonzero(outside[:, best])
         chosen.append(best)
-        covered += len(rows)
         gains -= outside[rows].sum(axis=0)
         outside[rows] = False
-    return np.array(chosen, dtype=np.int64), covered
+    return np.array(chosen, dtype=np.int64)
 
 
 def _keys(normals: FloatArray) -> list[bytes]:

@@ -1,14 +1,10 @@
-"""Result records of the geometric algorithms: estimates, projections and samples."""
+"""Results of the geometric algorithms: estimates and projections."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from geomdp._typing import FloatArray
-from geomdp.privacy.guarantees import SamplerStatus
 
 
 @dataclass(frozen=True)
@@ -101,51 +97,3 @@ class Projection:
             f"Projection(dimension: {len(self.point)}{used}, gap: {self.gap:.2g}, "
             f"iterations: {self.iterations}{state})"
         )
-
-
-@dataclass(frozen=True)
-class Diagnostics:
-    """Convergence diagnostics of a set of Markov chains, for each coordinate."""
-
-    split_r_hat: FloatArray
-    bulk_ess: FloatArray
-    chains: int
-    steps: int
-
-    @property
-    def worst_r_hat(self) -> float:
-        """Largest split R-hat over the coordinates where it is not NaN; NaN if there are none."""
-        known = self.split_r_hat[~np.isnan(self.split_r_hat)]
-        return float(known.max()) if len(known) else math.nan
-
-    @property
-    def least_ess(self) -> float:
-        """Smallest bulk effective sample size."""
-        return float(self.bulk_ess.min())
-
-    def __repr__(self) -> str:
-        return f"Diagnostics({self})"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.chains} chains, split R-hat at most {self.worst_r_hat:.3f}, "
-            f"bulk ESS at least {self.least_ess:.0f}"
-        )
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Points of a body, and how they were drawn."""
-
-    points: FloatArray
-    sampler: SamplerStatus
-    diagnostics: Diagnostics | None = None
-
-    def __repr__(self) -> str:
-        n, m = self.points.shape
-        return f"Samples({n} points in dimension {m}; {self.sampler})"
-
-    def __array__(
-        self, dtype: np.dtype[np.float64] | None = None, copy: bool | None = None
-    ) -> FloatArray:
-        return np.array(self.points, dtype=dtype, copy=copy)

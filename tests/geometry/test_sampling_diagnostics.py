@@ -9,7 +9,6 @@ import pytest
 
 from geomdp._typing import FloatArray
 from geomdp.geometry.sampling import bulk_ess, split_r_hat
-from geomdp.geometry.sampling.chains import diagnose
 
 with warnings.catch_warnings():
     # arviz announces its next version on import.
@@ -68,14 +67,6 @@ def test_chains_that_stand_still():
     assert r_hat[0] == np.inf
     assert np.isnan(r_hat[1])
     assert bulk_ess(stuck)[1] == 30
-
-
-def test_record_counts_chains_and_steps():
-    values = autoregressive(3, 20, 0.0, seed=3)
-    record = diagnose(values, steps=77)
-    assert (record.chains, record.steps) == (3, 77)
-    np.testing.assert_array_equal(record.split_r_hat, split_r_hat(values))
-    np.testing.assert_array_equal(record.bulk_ess, bulk_ess(values))
 
 
 @pytest.mark.parametrize(

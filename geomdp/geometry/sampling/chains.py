@@ -6,6 +6,7 @@ Bodies must be full-dimensional; `samplers` gives other bodies such coordinates.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +16,7 @@ import scipy
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array, whole
 from geomdp.bodies import Body, HPolytope, SlabBody
-from geomdp.geometry.results import Diagnostics, Estimate
+from geomdp.geometry.results import Estimate
 
 
 class Kernel(Protocol):
@@ -339,9 +340,33 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     return _effective_size(_normal_scores(_split(draws)))
 
 
-def diagnose(draws: FloatArray, steps: int) -> Diagnostics:
-    """Split R-hat and bulk ESS of `draws` (chains, draws, m) of chains that made `steps` steps."""
-    return Diagnostics(split_r_hat(draws), bulk_ess(draws), chains=len(draws), steps=steps)
+@dataclass(frozen=True)
+class Diagnostics:
+    """Convergence diagnostics of a set of Markov chains, for each coordinate."""
+
+    split_r_hat: FloatArray
+    bulk_ess: FloatArray
+    chains: int
+
+    @classmethod
+    def of(cls, draws: FloatArray) -> Diagnostics:
+        """The diagnostics of `draws` (chains, draws, m)."""
+        return cls(split_r_hat(draws), bulk_ess(draws), len(draws))
+
+    @property
+    def worst_r_hat(self) -> float:
+        """Largest split R-hat over the coordinates where it is not NaN; NaN if there are none."""
+        known = self.split_r_hat[~np.isnan(self.split_r_hat)]
+        return float(known.max()) if len(known) else math.nan
+
+    def __repr__(self) -> str:
+        return f"Diagnostics({self})"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.chains} chains, split R-hat at most {self.worst_r_hat:.3f}, "
+            f"bulk ESS at least {float(self.bulk_ess.min()):.0f}"
+        )
 
 
 def _checked(draws: FloatArray, minimum_chains: int) -> FloatArray:

@@ -11,19 +11,18 @@ import numpy as np
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, RandomState
-from geomdp._validation import positive, whole
+from geomdp._validation import whole
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, MissingOracle, checked_body
 from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.ray_shooting import independent_points
 from geomdp.bodies.symmetrised import Shifted
-from geomdp.geometry.results import Diagnostics, Samples
 from geomdp.geometry.sampling.chains import (
     CoordinateHitAndRun,
+    Diagnostics,
     HitAndRun,
     Kernel,
     Mixing,
-    diagnose,
     measure_mixing,
     run_chains,
 )
@@ -35,10 +34,10 @@ PILOT_CHAINS, CHAINS = 64, 128
 #: Largest number of chains that move together in `ChainSampler.draw`. The products of all facet
 #: normals with their points are stored.
 LOCKSTEP = 256
-#: Length of the burn-in in integrated autocorrelation times, and its largest value. If correlations
-#: decay exponentially, the integrated time is twice the decay time, so after 10 integrated times
-#: the correlation with the start is e^-20, near 2e-9.
-RELAXATIONS, MOST_RELAXATIONS = 10.0, 1e6
+#: Length of the burn-in in integrated autocorrelation times. If correlations decay exponentially,
+#: the integrated time is twice the decay time, so after 10 integrated times the correlation with
+#: the start is e^-20, near 2e-9.
+RELAXATIONS = 10.0
 #: Number of integrated autocorrelation times between two kept states of a chain of
 #: `sample_uniform`. If correlations decay exponentially, their correlation is about e^-4.
 SPACING = 2.0
@@ -104,13 +103,12 @@ class ExactSampler:
 class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
-    The preparation reads no records: it makes the body nearly isotropic, and sets the burn-in to
-    `relaxations` autocorrelation times of a pilot run, whose diagnostics are in the status. No
-    bound on the distance of the distribution from the uniform one is proved.
+    The preparation reads no records: it makes the body nearly isotropic, and sets the burn-in to 10
+    autocorrelation times of a pilot run, whose diagnostics are in the status. No bound on the
+    distance of the distribution from the uniform one is proved.
     """
 
     body: Body
-    relaxations: float = RELAXATIONS
     rng: RandomState = field(default=PUBLIC_SEED, repr=False, compare=False)
     walk: Walk = field(init=False, repr=False, compare=False)
     burn_in: int = field(init=False, repr=False, compare=False)
@@ -118,18 +116,13 @@ class ChainSampler:
     diagnostics: Diagnostics = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if positive(self.relaxations, "relaxations") > MOST_RELAXATIONS:
-            raise ValueError(
-                f"relaxations must be at most {MOST_RELAXATIONS:g}, got {self.relaxations!r}"
-            )
         rng = np.random.default_rng(self.rng)
         walk = prepared_walk(checked_body(self.body), rng)
         mixing = pilot(walk, rng)
         object.__setattr__(self, "walk", walk)
         object.__setattr__(self, "mixing", mixing)
-        object.__setattr__(self, "burn_in", math.ceil(self.relaxations * mixing.correlation_time))
-        found = diagnose(mixing.chains.draws, mixing.chains.steps)
-        object.__setattr__(self, "diagnostics", found)
+        object.__setattr__(self, "burn_in", math.ceil(RELAXATIONS * mixing.correlation_time))
+        object.__setattr__(self, "diagnostics", Diagnostics.of(mixing.chains.draws))
 
     @property
     def status(self) -> SamplerStatus:
@@ -157,6 +150,24 @@ def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> M
     _, reach = walk.body.chord(starts, starts)
     outward = 1 + reach / 2
     return measure_mixing(walk.kernel, walk.body, starts * outward[:, None], rng)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Points of a body, and how they were drawn."""
+
+    points: FloatArray
+    sampler: SamplerStatus
+    diagnostics: Diagnostics | None = None
+
+    def __repr__(self) -> str:
+        n, m = self.points.shape
+        return f"Samples({n} points in dimension {m}; {self.sampler})"
+
+    def __array__(
+        self, dtype: np.dtype[np.float64] | None = None, copy: bool | None = None
+    ) -> FloatArray:
+        return np.array(self.points, dtype=dtype, copy=copy)
 
 
 def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
@@ -218,7 +229,7 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     )
     enough = chains > 1 and run.draws.shape[1] >= 4
     embedded = walk.embed(run.draws)
-    diagnostics = diagnose(embedded, run.steps) if enough else sampler.diagnostics
+    diagnostics = Diagnostics.of(embedded) if enough else sampler.diagnostics
     # Take the first draw of every chain, then the second draws, and so on, up to n points.
     points = embedded.swapaxes(0, 1).reshape(-1, body.dimension)[:n]
     return Samples(np.ascontiguousarray(points), sampler.status, diagnostics)
