@@ -168,18 +168,12 @@ def private_line(steps: int, epsilon: float, moment: int) -> Line:
 
     Examples
     --------
-    Every 1-DP estimate of a count from 0 to 24 has at least this mean squared error for some count:
+    Every 1-DP estimate of a count from 0 to 24 has at least this mean squared error for some count.
+    The variance of discrete Laplace noise, which needs no bound on the count, is 1.841.
 
     >>> import geomdp as gd
     >>> round(gd.bounds.private_line(24, 1.0, moment=2).risk, 3)
     1.69
-
-    The variance of discrete Laplace noise is slightly larger. This noise needs no bound on the
-    count:
-
-    >>> import math
-    >>> round(2 * math.exp(-1) / (1 - math.exp(-1)) ** 2, 3)
-    1.841
     """
     whole(steps, "steps")
     whole(moment, "moment", maximum=2)
@@ -191,21 +185,20 @@ def private_line(steps: int, epsilon: float, moment: int) -> Line:
     spacing = 1.0 if moment == 1 else SPACING * min(1.0, 8 * math.exp(-epsilon / 2))
     found = []
     if steps > LONGEST:
-        found.append(_lengthened(private_line(LONGEST, epsilon, moment), steps))
+        # Prior 0 and allowance 0 at all further t.
+        line, rest = private_line(LONGEST, epsilon, moment), (0, steps - LONGEST)
+        longer = {name: np.pad(line.document[name], rest) for name in ("prior", "allowances")}
+        found.append(Line(steps, line.risk, line.document | longer))
     elif (optimal := best_prior(steps, epsilon, moment)) is not None:
         found.append(_corrected(*optimal, epsilon, moment, spacing))
     for power, inset in PRIORS:
         weights = np.sin(np.pi * (np.arange(steps + 1) + inset) / (steps + 2 * inset)) ** power
         prior = weights / weights.sum()
-        risk = least_risk(prior, epsilon, moment, spacing)
+        # The largest lambda, rounded down, for which lambda `prior` are allowances.
+        ratio = _least_ratio(prior[:, None] * _losses(steps, moment, spacing), prior, epsilon)
+        risk = ratio * (1 - RISK_MARGIN) if ratio > 0 else ratio
         found.append(_line(prior, risk * prior, spacing))
     return max(found, key=lambda line: line.risk)
-
-
-def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
-    """The largest lambda, rounded down, for which lambda `prior` (T + 1,) are allowances."""
-    risk = _least_ratio(prior[:, None] * _losses(len(prior) - 1, moment, spacing), prior, epsilon)
-    return risk * (1 - RISK_MARGIN) if risk > 0 else risk
 
 
 def _corrected(
@@ -219,13 +212,6 @@ def _corrected(
     most = float((np.abs(terms).max(axis=1) / weights).max())
     change = _least_ratio(gains, weights, epsilon) - RISK_MARGIN * most
     return _line(prior, allowances + change * weights, spacing)
-
-
-def _lengthened(line: Line, steps: int) -> Line:
-    """The line with more `steps`, and with prior 0 and allowance 0 at all further t."""
-    rest = (0, steps - line.steps)
-    longer = {name: np.pad(line.document[name], rest) for name in ("prior", "allowances")}
-    return Line(steps, line.risk, line.document | longer)
 
 
 def _line(prior: FloatArray, allowances: FloatArray, spacing: float) -> Line:

@@ -45,10 +45,8 @@ class Packing(PackingFamily):
 
     Parameters
     ----------
-    workload : Workload
-        The workload Q, with k queries.
-    elements : (E, ...) array
-        Records of the workload's universe, one per row.
+    workload, elements : Workload, (E, ...) array
+        The workload Q, with k queries, and records of its universe, one per row.
     datasets : (M, s) array of int
         Row numbers of `elements`, one for each record; numbers can repeat. If two data sets are
         equal as multisets, the separation is 0 and the packing proves nothing.
@@ -60,15 +58,12 @@ class Packing(PackingFamily):
     >>> import numpy as np
     >>> import geomdp as gd
     >>> packing = gd.bounds.Packing(
-    ...     gd.workloads.Histogram(4),
-    ...     elements=np.arange(4),
-    ...     datasets=np.array([[0, 1], [0, 2], [0, 3], [1, 2]]),
+    ...     gd.workloads.Histogram(4), np.arange(4), datasets=np.array([[0, 1], [0, 2], [2, 3]])
     ... )
     >>> packing.means
     array([[0.5, 0.5, 0. , 0. ],
            [0.5, 0. , 0.5, 0. ],
-           [0.5, 0. , 0. , 0.5],
-           [0. , 0.5, 0.5, 0. ]])
+           [0. , 0. , 0.5, 0.5]])
     >>> packing.distance
     2
     >>> round(packing.separation(gd.bounds.MeanL2()), 4)
@@ -404,19 +399,14 @@ def packing_search(
         Any workload. If its universe is large, a sample of the elements is used.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
-    effort : Effort
-        Limits of the search.
-    rng : Generator, int or None
-        Randomness of the search. The bound holds for every outcome of the random draws.
+    effort, rng : Effort, and Generator, int or None
+        Limits and randomness of the search. The bound holds for every outcome of the random draws.
 
     Examples
     --------
     >>> import geomdp as gd
-    >>> bound = gd.bounds.packing_search(gd.workloads.Prefixes(8), epsilon=0.1, alpha=0.1, rng=0)
-    >>> bound
+    >>> gd.bounds.packing_search(gd.workloads.Prefixes(8), epsilon=0.1, alpha=0.1, rng=0)
     Bound(sc > 12, 0 assumptions)
-    >>> bound.assumptions
-    ()
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
     require_type(workload, Workload, "workload")

@@ -39,14 +39,16 @@ def project(
 ) -> Projection:
     """Nearest point of a body to a target: argmin over y in K of ||y - target||_2.
 
+    The result is the point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>,
+    computed afresh at the end: the nearest point y* satisfies ||y - y*||^2 <= gap. A target found
+    to be in K is the result, with gap 0. If a search makes no more progress, `converged` is False.
+
     Source: Wolfe (1976), "Finding the nearest point in a polytope"; X-MNP.
 
     Parameters
     ----------
-    body : Body
-        K in R^m, with `project`, a list of vertices, or `extreme_point`.
-    target : (m,) array
-        The point to be projected.
+    body, target : Body, (m,) array
+        K in R^m, with `project`, a list of vertices, or `extreme_point`; the point to be projected.
     tol : float
         Relative tolerance: the search has converged when gap <= tol * scale^2. The scale is the
         largest distance of a listed vertex from the mean of the vertices, or of an extreme point
@@ -54,13 +56,6 @@ def project(
         diameter). With a closed form, it is `body.radius()`.
     warm_start : Projection, optional
         An earlier projection on the same body. The search starts from the vertices of its result.
-
-    Returns
-    -------
-    Projection
-        The point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>, computed afresh
-        at the end: the nearest point y* satisfies ||y - y*||^2 <= gap. A target found to be in K is
-        the result, with gap 0. If a search makes no more progress, `converged` is False.
 
     Raises
     ------
@@ -101,10 +96,8 @@ class Projector:
 
     Parameters
     ----------
-    body : Body
-        K in R^m.
-    matrix : (d, m) array, optional
-        A; by default the identity.
+    body, matrix : Body, (d, m) array
+        K in R^m, and A; by default the identity.
 
     Raises
     ------

@@ -50,10 +50,8 @@ def volume(
     ----------
     body : Body
         K, with `volume`, `vertex_list`, or a support function and membership.
-    rng : numpy Generator, int or None
-        Randomness of the points.
-    samples : int
-        Number of random points n, at least 2.
+    rng, samples : numpy Generator, int or None, and int
+        Randomness of the points, and their number n, at least 2.
     level : float
         Bound, in (0, 1), on the probability that the interval misses the value.
 

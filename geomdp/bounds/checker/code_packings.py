@@ -141,20 +141,12 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
         a, b = (np.concatenate([word_of(generators, s) for s in w]) for w in (first, second))
         found = int((a != b).sum())
         require(found >= differing, f"two sampled words differ in {found} attributes")
-    return VerifiedPacking(
-        subject=_marginals_subject(d, 1),
-        queries=f"marginals of d = {d}, k = 1",
-        log_count=outer.log_count,
-        size=1,
-        distance=1,
-        separation=separation,
-        slack=SLACK * separation,
-        verified=(
-            f"inner distance of all {1 << len(generators)} words; any two of e^"
-            f"{rounded_down(outer.log_count)} records differ in {differing} of {d} attributes",
-            *([f"{pairs} sampled pairs of records differ at least as much"] if pairs else []),
-        ),
-    )
+    said = [
+        f"inner distance of all {1 << len(generators)} words; any two of e^"
+        f"{rounded_down(outer.log_count)} records differ in {differing} of {d} attributes"
+    ]
+    said += [f"{pairs} sampled pairs of records differ at least as much"] * (pairs > 0)
+    return _of_marginals((d, 1), outer, 1, separation, said)
 
 
 def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
@@ -197,19 +189,27 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
         heads = [np.concatenate([columns[j] for j in chosen]) for chosen in tuples]
         # Record i begins with the bits heads[i]; binary words follow, and then 0.
         _sample_blocks(heads, generators, functions, (d, width, pairs), (measure, separation))
+    said = [
+        f"distance of all {1 << len(generators)} words; orthogonality of {size} projected "
+        f"blocks; minimum distance of e^{rounded_down(functions.log_count)} functions"
+    ]
+    said += [f"{pairs} sampled pairs of data sets are separated"] * (pairs > 0)
+    return _of_marginals((d, width), functions, size, separation, said)
+
+
+def _of_marginals(
+    shape: tuple[int, int], code: Polynomials, size: int, separation: float, said: list[str]
+) -> VerifiedPacking:
+    """The packing of one data set of `size` records for each word, for marginals of d and k."""
     return VerifiedPacking(
-        subject=_marginals_subject(d, width),
-        queries=f"marginals of d = {d}, k = {width}",
-        log_count=functions.log_count,
+        subject=_marginals_subject(*shape),
+        queries=f"marginals of d = {shape[0]}, k = {shape[1]}",
+        log_count=code.log_count,
         size=size,
         distance=size,
         separation=separation,
         slack=SLACK * separation,
-        verified=(
-            f"distance of all {1 << len(generators)} words; orthogonality of {size} projected "
-            f"blocks; minimum distance of e^{rounded_down(functions.log_count)} functions",
-            *([f"{pairs} sampled pairs of data sets are separated"] if pairs else []),
-        ),
+        verified=tuple(said),
     )
 
 

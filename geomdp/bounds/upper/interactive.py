@@ -38,14 +38,10 @@ def online_accuracy(
     ----------
     bound : callable
         B(alpha), the largest number of updates of the rule at accuracy alpha; not increasing.
-    n : int
-        Number of records.
-    queries : int
-        Number k of adaptive queries. The values of each query lie in [0, 1].
-    privacy : ApproxDP
-        Guarantee of the whole run.
-    beta : float
-        Failure probability, 0 < beta < 1.
+    n, queries : int
+        Number of records, and number k of adaptive queries with values in [0, 1].
+    privacy, beta : ApproxDP, float
+        Guarantee of the whole run, and failure probability, 0 < beta < 1.
 
     Raises
     ------

@@ -329,18 +329,8 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     in place of the maximum. For eps > 1 this is wrong: as eps grows, the approximation error does
     not fall (DISC-17).
 
-    Parameters
-    ----------
-    d : int
-        Dimension of the records, in [-1, 1]^d.
-    order : int
-        Order of smoothness K: a query has bounded derivatives up to order K.
-    n : int
-        Number of records.
-    epsilon : float
-        Parameter eps of pure differential privacy.
-    constant : float
-        The C of the theorem. It depends on d, K and the bound on the derivatives.
+    The n records lie in [-1, 1]^d; a query has bounded derivatives up to K = `order`. The C of the
+    theorem, `constant`, depends on d, K and the bound on the derivatives.
 
     Examples
     --------

@@ -63,15 +63,7 @@ class UniformSampler(Protocol):
 class ExactSampler:
     """Exact independent uniform points, by the body's own sampler (SAM-4).
 
-    Parameters
-    ----------
-    body : Body
-        A body that implements `sample_uniform`.
-
-    Raises
-    ------
-    MissingOracle
-        If the body does not implement `sample_uniform`.
+    ``MissingOracle`` if the `body` does not implement `sample_uniform`.
 
     Examples
     --------
@@ -179,18 +171,15 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     For other bodies the points come from hit-and-run (coordinate hit-and-run on polytopes with
     listed facets) in a nearly isotropic position. There are 128 independent chains, or n if n is
     less. Each runs for 10 autocorrelation times of a pilot run, and then keeps one point every 2.
-    Points of one chain are nearly but not exactly independent. `ChainSampler` gives independent
-    points at a higher cost. The result has the status of the sampler, and diagnostics of the chains
-    (of the pilot run, if each chain gives fewer than 4 points).
+    Points of one chain are nearly but not exactly independent. The result has the status of the
+    sampler, and diagnostics of the chains (of the pilot run, if each gives fewer than 4 points).
 
     Parameters
     ----------
     body : Body
         A body in R^m with an exact sampler, chords or a membership test.
-    n : int
-        Number of points, at least 1.
-    rng : Generator, int or None
-        Source of all randomness.
+    n, rng : int, and Generator, int or None
+        Number of points, at least 1, and source of all randomness.
 
     Raises
     ------
