@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp._numerics.linalg import AffineHull
-from geomdp.bodies import (
-    Ball as BallBody,
-)
+from geomdp.bodies import Ball as BallBody
 from geomdp.bodies import (
     Box,
     CrossPolytope,
@@ -23,11 +21,19 @@ from geomdp.bodies import (
     VPolytope,
     neighbour_body,
 )
-from geomdp.bodies import (
-    Ellipsoid as EllipsoidBody,
-)
+from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.bodies.base import Body
-from geomdp.mechanisms import JL, Ball, Ellipsoid, Gaussian, KNorm, Laplace, Projected
+from geomdp.mechanisms import (
+    JL,
+    Ball,
+    Ellipsoid,
+    Fitted,
+    Gaussian,
+    KNorm,
+    Laplace,
+    Projected,
+    Shrunk,
+)
 from geomdp.mechanisms.base import answer_hull, l1_sensitivity, l2_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP
 from geomdp.workloads import (
@@ -45,55 +51,54 @@ SQUARE = Marginals(2, 1)
 PURE = {"n": 10, "privacy": PureDP(1.0)}
 
 
-class TestParameters:
-    @given(n=st.integers(max_value=0) | st.floats(allow_nan=True) | st.booleans() | st.none())
-    @pytest.mark.parametrize("name", ADDITIVE)
-    def test_n(self, name, n):
-        entry = ADDITIVE[name]
-        with pytest.raises(ValueError, match="n must be a whole number"):
-            entry.build(SQUARE, n, entry.privacy, Adjacency.REPLACE_ONE)
+#: Arguments that every additive mechanism refuses, and words of the error.
+WRONG = {
+    "n must be a whole number": ("n", [0, -3, 2.5, math.nan, True, None]),
+    "workload must be a Workload": ("workload", ["marginals", None, 3, np.eye(2)]),
+    r"adjacency must be one of Adjacency\.REPLACE_ONE": (
+        "adjacency",
+        ["replace-one", None, 1, PureDP(1.0)],
+    ),
+}
 
-    @pytest.mark.parametrize("workload", ["marginals", None, 3, np.eye(2)])
-    @pytest.mark.parametrize("name", ADDITIVE)
-    def test_workload(self, name, workload):
-        entry = ADDITIVE[name]
-        with pytest.raises(ValueError, match="workload must be a Workload"):
-            entry.build(workload, 10, entry.privacy, Adjacency.REPLACE_ONE)
 
-    @pytest.mark.parametrize("adjacency", ["replace-one", None, 1, PureDP(1.0)])
-    @pytest.mark.parametrize("name", ADDITIVE)
-    def test_adjacency(self, name, adjacency):
-        entry = ADDITIVE[name]
-        with pytest.raises(ValueError, match=r"adjacency must be one of Adjacency\.REPLACE_ONE"):
-            entry.build(SQUARE, 10, entry.privacy, adjacency)
+@pytest.mark.parametrize("words", WRONG)
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_wrong_arguments_are_refused(name, words):
+    entry, (argument, values) = ADDITIVE[name], WRONG[words]
+    right = {"workload": SQUARE, "n": 10, "adjacency": Adjacency.REPLACE_ONE}
+    for value in values:
+        with pytest.raises(ValueError, match=words):
+            entry.build(**right | {"privacy": entry.privacy, argument: value})
 
-    @pytest.mark.parametrize("privacy", [ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None])
-    @pytest.mark.parametrize("kind", [Laplace, Ball, Ellipsoid, KNorm])
-    def test_pure_mechanisms_refuse_other_definitions(self, kind, privacy):
-        with pytest.raises(ValueError, match="privacy must be PureDP"):
-            kind(SQUARE, n=10, privacy=privacy)
 
-    @pytest.mark.parametrize("privacy", [PureDP(1.0), 1.0, None])
-    def test_gaussian_refuses_pure(self, privacy):
-        with pytest.raises(ValueError, match="privacy must be ZCDP or ApproxDP"):
-            Gaussian(SQUARE, n=10, privacy=privacy)
-
-    def test_parameters_are_keywords(self):
+@pytest.mark.parametrize(
+    ("kinds", "refused", "words"),
+    [
+        ((Laplace, Ball, Ellipsoid, KNorm), (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None), "PureDP"),
+        ((Gaussian,), (PureDP(1.0), 1.0, None), "ZCDP or ApproxDP"),
+    ],
+)
+def test_other_definitions_of_privacy_are_refused(kinds, refused, words):
+    for kind in kinds:
+        for privacy in refused:
+            with pytest.raises(ValueError, match=f"privacy must be {words}"):
+                kind(SQUARE, n=10, privacy=privacy)
         with pytest.raises(TypeError):
-            Laplace(SQUARE, 10, PureDP(1.0))
+            kind(SQUARE, 10, PureDP(1.0))
 
-    def test_wrappers_take_additive_mechanisms_only(self):
-        projected = Projected(Ball(SQUARE, **PURE))
-        for wrapper in (Projected, lambda inner: JL(inner, 1)):
-            with pytest.raises(ValueError, match="inner must be an additive mechanism"):
-                wrapper(projected)
-            with pytest.raises(ValueError, match="inner must be an additive mechanism"):
-                wrapper(SQUARE)
 
-    @given(st.integers(max_value=0) | st.floats() | st.integers(min_value=2, max_value=100))
-    def test_jl_dimension(self, dimension):
-        with pytest.raises(ValueError, match="dimension"):
-            JL(Ball(SQUARE, **PURE), dimension)
+@pytest.mark.parametrize("wrapper", [Projected, Shrunk, Fitted, lambda inner: JL(inner, 1)])
+def test_wrappers_take_additive_mechanisms_only(wrapper):
+    for inner in (Projected(Ball(SQUARE, **PURE)), SQUARE):
+        with pytest.raises(ValueError, match="inner must be an additive mechanism, got"):
+            wrapper(inner)
+
+
+@given(st.integers(max_value=0) | st.floats() | st.integers(min_value=2, max_value=100))
+def test_jl_dimension(dimension):
+    with pytest.raises(ValueError, match="dimension"):
+        JL(Ball(SQUARE, **PURE), dimension)
 
 
 class TestSensitivity:
@@ -195,6 +200,8 @@ class TestContainment:
             KNorm(SQUARE, **PURE, body=Box.centred([9.0, 9.0, 9.0]))
         with pytest.raises(ValueError, match="symmetric"):
             KNorm(SQUARE, **PURE, body=Box(np.array([-9.0, -9]), np.array([9.0, 8])))
+        with pytest.raises(ValueError, match="symmetric"):
+            KNorm(SecondMoment(2), **PURE, body=Spectraplex(2))
 
     def test_add_remove_needs_less_room_on_parities_and_more_on_shifted_answers(self):
         add = {**PURE, "adjacency": Adjacency.ADD_REMOVE}
@@ -268,11 +275,6 @@ def test_neighbour_body_is_used_as_it_is_where_it_can_be_sampled():
         body = neighbour_body(workload, Adjacency.REPLACE_ONE)
         assert type(mechanism.noise.body) is type(body)
         assert mechanism.guarantee.sampler == Exact()
-
-
-def test_spectraplex_is_no_noise_body():
-    with pytest.raises(ValueError, match="symmetric"):
-        KNorm(SecondMoment(2), **PURE, body=Spectraplex(2))
 
 
 def test_a_gauge_that_is_not_a_number_proves_nothing():

@@ -7,7 +7,6 @@ import enum
 import functools
 import inspect
 import itertools
-import json
 from pathlib import Path as FilePath
 from unittest.mock import patch
 
@@ -287,17 +286,6 @@ class TestRecord:
         fresh = mechanism.release(records)
         assert fresh.guarantee == mechanism.guarantee
         assert (fresh.answers != seeded[0].answers).any()
-
-    def test_releases_serialise_with_their_record(self, name, adjacency):
-        mechanism = build(name, home(name), adjacency)
-        release = mechanism.release(mechanism.workload.universe.sample(N, 0), rng=3)
-        read = json.loads(release.to_json())
-        np.testing.assert_array_equal(read["answers"], release.answers)
-        assert read["guarantee"] == release.guarantee.to_dict()
-        assert read["guarantee"]["adjacency"] == adjacency.value
-        assert read["predicted_rmse"]["value"] == mechanism.predicted_rmse.value
-        # The record says that there was a seed, but does not contain the seed.
-        assert "seed" not in set(read) | set(read["predicted_rmse"])
 
     def test_chunks_are_read_once_and_give_the_same_release(self, name, adjacency):
         mechanism = build(name, home(name), adjacency)

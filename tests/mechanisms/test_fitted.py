@@ -151,8 +151,3 @@ def test_fits_err_less_than_projections_on_tables_at_a_vertex_and_on_an_edge(kin
     gain = errors[:, 1] - errors[:, 0]
     # A paired test at level 1e-6: Student's t with 199 degrees of freedom has the quantile 4.9.
     assert gain.mean() > 4.9 * gain.std(ddof=1) / math.sqrt(len(gain))
-
-
-def test_only_additive_mechanisms_are_fitted() -> None:
-    with pytest.raises(ValueError, match="inner must be an additive mechanism, got Projected"):
-        Fitted(Projected(Laplace(TABLES, n=5, privacy=PRIVACY)))

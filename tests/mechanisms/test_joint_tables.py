@@ -6,7 +6,6 @@ import itertools
 import math
 from fractions import Fraction
 
-import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +21,6 @@ from geomdp.mechanisms.strategies.design import LaplaceCells, SimplexCells
 from geomdp.mechanisms.strategies.histograms import reconstruct
 from geomdp.mechanisms.strategies.tables import Interactions, TableMap
 from geomdp.mechanisms.strategies.weights import (
-    SplitError,
     best_split,
     combined_split,
     covering_designs,
@@ -230,28 +228,6 @@ def test_within_one_percent_of_optimised_marginals(levels, k):
     assert WeightedMarginals().design(workload, REPLACE).energy <= 1.01 * min(ends)
 
 
-@pytest.mark.parametrize("workload", [MarginalTables([2] * 6, 2), TWELVE], ids=repr)
-def test_shares_solve_the_convex_problem_next_to_them(workload):
-    """With the budget linearised at the shares t, the convex problem has the same least error.
-
-    The budget sum of sqrt(p) <= 1 for the precisions p = t^2 is not a convex constraint. Its
-    tangent at the shares t is the linear constraint sum of p / t <= 1.
-    """
-    design = WeightedMarginals().design(workload, REPLACE)
-    shares = shares_of(design, LaplaceCells(), REPLACE)
-    costs, overlap = split_problem(workload, REPLACE, [part.table for part in design.measurements])
-    costs, overlap = costs[1:], overlap[:, 1:]
-    error = float((costs / (shares**2 @ overlap)).sum())
-    assert error == pytest.approx(design.energy, rel=1e-9)
-    relative = cp.Variable(len(shares), nonneg=True)  # p / t^2
-    scaled = (overlap * (shares**2)[:, None] / costs * error).T
-    objective = cp.sum(cp.multiply(1.0, cp.inv_pos(scaled @ relative)))
-    problem = cp.Problem(cp.Minimize(objective), [shares @ relative <= 1])
-    problem.solve(solver=cp.CLARABEL)
-    assert problem.value == pytest.approx(1, rel=1e-3)
-    np.testing.assert_allclose(relative.value[shares > 1e-3], 1, atol=0.05)
-
-
 @pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()], ids=repr)
 @pytest.mark.parametrize(
     ("levels", "k"),
@@ -301,18 +277,6 @@ def test_known_minima_are_found(levels, k, energy):
     sets = column_sets(len(levels), len(levels))
     costs, overlap = split_problem(MarginalTables(levels, k), REPLACE, sets)
     assert best_split(costs, sp.csr_array(overlap)).value == pytest.approx(energy, rel=1e-9)
-
-
-def test_no_round_of_a_descent_raises_the_error():
-    rng = np.random.default_rng(1)
-    overlap = rng.uniform(size=(40, 15)) * (rng.uniform(size=(40, 15)) < 0.3)
-    overlap[:15] += np.eye(15)
-    error = SplitError.of(rng.uniform(0.1, 1, 15), sp.csr_array(overlap))
-    shares = rng.dirichlet(np.full(40, 0.3), size=50).T
-    for _ in range(20):
-        before = error(shares)
-        shares, _ = error._round(shares)
-        assert (error(shares) <= before * (1 + 1e-12)).all()
 
 
 def test_combined_split_is_never_above_what_it_is_given():

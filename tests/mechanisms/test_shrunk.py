@@ -126,8 +126,3 @@ def test_answers_are_the_nearest_to_the_shrunk_ones(workload) -> None:
     for noisy in centre + rng.standard_normal((3, workload.n_queries)):
         expected = Projected(inner).process(centre + mechanism.factor * (noisy - centre))
         np.testing.assert_allclose(mechanism.process(noisy), expected, atol=1e-4)
-
-
-def test_only_additive_mechanisms_are_shrunk() -> None:
-    with pytest.raises(ValueError, match="inner must be an additive mechanism, got Projected"):
-        Shrunk(Projected(Ball(TABLES, n=5, privacy=PRIVACY)))

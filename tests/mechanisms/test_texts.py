@@ -123,6 +123,7 @@ class TestRelease:
     def test_json_holds_answers_privacy_and_prediction(self):
         predicted = self.release.predicted_rmse
         assert self.release.to_json().startswith('{\n  "answers": [\n    ')
+        # The record says whether there was a seed, but does not contain the seed.
         assert json.loads(self.release.to_json()) == {
             "answers": self.release.answers.tolist(),
             "guarantee": self.release.guarantee.to_dict(),
