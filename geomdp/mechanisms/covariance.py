@@ -19,7 +19,6 @@ from geomdp.mechanisms.additive_noise.sums import RealRecords
 from geomdp.mechanisms.base import (
     Prediction,
     PredictionKind,
-    Privatiser,
     Release,
     release_once,
     source_and_record,
@@ -35,9 +34,6 @@ from geomdp.workloads.universes import Records
 #: Sums of x (d,) and of svec(x x^T) (m,). svec lists the upper triangle of a matrix, see
 #: `Covariance`. For correctly rounded noise, both arrays hold digits of exact sums (`RealRecords`).
 Sums = tuple[FloatArray, FloatArray]
-#: Two functions that add noise, which has already been drawn. The first maps the sums of x to the
-#: noisy mean, the second maps the sums of x x^T to noisy second moments.
-Noisy = tuple[Privatiser, Privatiser]
 
 
 class Covariance:
@@ -85,9 +81,6 @@ class Covariance:
     rmse at most 0.001731
     >>> records = np.random.default_rng(0).uniform(-0.5, 0.5, (10_000, 2))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-
-    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix. The second answer is the
-    entry times sqrt(2):
 
     >>> release.answers.round(3)
     array([ 0.083, -0.004,  0.083])
@@ -153,10 +146,8 @@ class Covariance:
         return self.second_moment.grid
 
     def __repr__(self) -> str:
-        return (
-            f"Covariance({self.workload!r}, n={self.n}, {self.guarantee.privacy}, "
-            f"{self.guarantee.adjacency.value})"
-        )
+        claim = f"{self.guarantee.privacy}, {self.guarantee.adjacency.value}"
+        return f"Covariance({self.workload!r}, n={self.n}, {claim})"
 
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records."""
@@ -191,8 +182,7 @@ class Covariance:
             return self.predicted_rmse
 
         def draw(predicted: Prediction, sums: Sums) -> Release:
-            add_first, add_second = self._noise(None if rounded else generator)
-            mean, moments = add_first(sums[0]), add_second(sums[1])
+            mean, moments = self._noisy(sums, None if rounded else generator)
             noisy = np.concatenate([mean, moments])
             return Release(self._answers(mean, moments), guarantee, predicted, noisy=noisy)
 
@@ -235,13 +225,12 @@ class Covariance:
         self, first: FloatArray, second: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
         """Private covariance (m,) from the sums of x (d,) and of svec(x x^T) (m,)."""
-        add_first, add_second = self._noise(rng)
-        return self._answers(add_first(first), add_second(second))
+        return self._answers(*self._noisy((first, second), rng))
 
-    def _noise(self, rng: np.random.Generator | None) -> Noisy:
-        """Draw all noise, and return the functions that make noisy means from the sums."""
-        moments = self.second_moment.draw(rng)
-        return self.mean.draw(rng), moments
+    def _noisy(self, sums: Sums, rng: np.random.Generator | None) -> Sums:
+        """The noisy mean and the noisy second moments; all noise is drawn before any is added."""
+        add_second, add_first = self.second_moment.draw(rng), self.mean.draw(rng)
+        return add_first(sums[0]), add_second(sums[1])
 
     def _answers(self, mean: FloatArray, moments: FloatArray) -> FloatArray:
         """The covariance from the noisy mean and the noisy second moments."""

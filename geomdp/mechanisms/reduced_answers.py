@@ -1,7 +1,4 @@
-"""Noise on fewer numbers: answers in few dimensions (`JL`), or on a net of few points (`Coarse`).
-
-`JL` is the Johnson-Lindenstrauss mechanism, followed by constrained least squares.
-"""
+"""Noise on fewer numbers: answers in few dimensions (`JL`), or on a small net (`Coarse`)."""
 
 from __future__ import annotations
 
@@ -128,9 +125,8 @@ class JL(PostProcessedNoise):
     The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
     JL-T9 for Gaussian maps. For these maps, let s be the noise term for the drawn A plus the bound
     on E_A delta(A). `predicted_rmse` is the smaller of s and diam(K_Q), divided by sqrt(m). For a
-    fixed k, the left side of the first bound, averaged over A, is at most s averaged over A. For a
-    single A the error can be larger. For other laws no explicit bound is known, and the prediction
-    is diam(K_Q) / sqrt(m).
+    fixed k, the error averaged over A is at most s averaged over A; a single A can have a larger
+    error. For other laws no explicit bound is known, and the prediction is diam(K_Q) / sqrt(m).
 
     References
     ----------
@@ -310,13 +306,12 @@ class Coarse(PostProcessed):
     record, as Q is, because the net depends only on Q and `radius`.
 
     Error: let e' be the predicted error of `inner` for Q'. For all data of n records (for `JL` on
-    average over its random map),
+    average over its random map), by Minkowski's inequality,
 
-        (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
+        (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e'.
 
-    by Minkowski's inequality. The first term is less than `radius` and does not depend on n, so it
-    limits the accuracy for large n. A net of few points has a small width and few dimensions, so e'
-    can be small even if n is small.
+    The first term is less than `radius` and does not depend on n, so it limits the accuracy for
+    large n. A net of few points has a small width and few dimensions: e' can be small for small n.
 
     Cost: for N elements of the universe, each point of the net takes O(N m).
 
@@ -326,8 +321,7 @@ class Coarse(PostProcessed):
 
     Examples
     --------
-    With ten records, the noise on all answers is large. Answers rounded to the eight points of the
-    net need less noise:
+    Answers rounded to the eight points of the net need less noise:
 
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(32)

@@ -144,18 +144,23 @@ class SecondMoment(PostProcessed):
     be more than n records, so the trace has no limit. For pure differential privacy Z is cone noise
     over the body of all such Y (JL-WIS): the difference of two Wishart matrices with d + 1 degrees
     of freedom, each with a density on the psd matrices A proportional to e^(-rate tr A). The rate
-    is epsilon / 2 under replace-one and epsilon under add/remove. Cone noise also perturbs the
-    number of records. Under replace-one this number is public, so the noise on it is known. A known
-    multiple of the identity is then subtracted, which lowers the variance of Z (X-CONE). For other
-    definitions of privacy Z is Gaussian.
+    is epsilon / 2 under replace-one and epsilon under add/remove. Under replace-one the number of
+    records is public, so the cone noise on it is known, and a known multiple of the identity is
+    subtracted, which lowers the variance of Z (X-CONE). For other definitions of privacy Z is
+    Gaussian.
 
     Parameters
     ----------
     workload : geomdp.workloads.SecondMoment
-        The workload of records of dimension d. The answers are svec(M(X)), (m,) with
-        m = d (d + 1) / 2: the upper triangle, with entries off the diagonal multiplied by sqrt(2).
-    n, privacy, adjacency
-        As for `AdditiveMechanism`.
+        The workload of records of dimension d; ``ValueError`` for any other. The answers are
+        svec(M(X)), (m,) with m = d (d + 1) / 2: the upper triangle, with entries off the diagonal
+        multiplied by sqrt(2).
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP, ZCDP or ApproxDP
+        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
+    adjacency : Adjacency
+        Neighbour relation.
     clip : bool
         Whether records of norm above 1 are scaled to norm 1, or raise ``ValueError``.
     shrink : bool
@@ -165,11 +170,6 @@ class SecondMoment(PostProcessed):
         On all other spectra tried (power laws, spikes, few equal eigenvalues) it raised the error
         by at most a tenth.
 
-    Raises
-    ------
-    ValueError
-        For another workload, and for an n below 1.
-
     Notes
     -----
     Privacy: the guarantee of `Cone` (epsilon-DP) or `Gaussian` on this workload holds, in real
@@ -177,9 +177,9 @@ class SecondMoment(PostProcessed):
     noisy matrix, so they cost nothing. The sampler is exact.
 
     Error: let h(Z) = max(lambda_max(Z), 0) and S = (1/n) sum of x x^T. Under add/remove, for any
-    number of records, E ||M(X) - S||_F^2 is at most E ||Z||_F^2 / n^2. Under replace-one it is at
-    most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared
-    diameter of the body (JL-L13, JL-L13b). For pure privacy with rate r, and D = d (d + 1) / 2,
+    number of records, E ||M(X) - S||_F^2 is at most E ||Z||_F^2 / n^2. Under replace-one it is also
+    at most E h(Z) / n and the squared diameter of the body (JL-L13, JL-L13b). For pure privacy with
+    rate r, and D = d (d + 1) / 2,
 
         E ||Z||_F^2 = d (d + 1)^2 / (2 r^2), minus 2 D^2 / ((D + 1) d r^2) under replace-one,
         E h(Z) <= (4 d + 3) / (2 r).
@@ -207,9 +207,6 @@ class SecondMoment(PostProcessed):
     rmse at most 0.003
     >>> records = np.tile([[0.6, 0.8]], (1000, 1))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-
-    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix, with the entry (1, 2)
-    multiplied by sqrt(2):
 
     >>> workload.answers(records).round(3)
     array([0.36 , 0.679, 0.64 ])
@@ -301,7 +298,6 @@ class SecondMoment(PostProcessed):
 
     @cached_property
     def _noise_limit(self) -> float:
-        """A high quantile of lambda_max(Z_0), from public draws."""
         return top_eigenvalue_limit(self.inner.noise, self.body.d)
 
     def with_workload(self, workload: Workload) -> Self:
@@ -309,7 +305,7 @@ class SecondMoment(PostProcessed):
             workload,  # type: ignore[arg-type]  # the constructor refuses other workloads
             n=self.n,
             privacy=self.guarantee.privacy,
-            adjacency=self.guarantee.adjacency,
+            adjacency=self.adjacency,
             clip=self.clip,
             shrink=self.shrink,
         )
@@ -366,14 +362,13 @@ def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
 class PairMarginals(PostProcessed):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
-    The scaled records x / sqrt(d) lie in the unit ball. Let N be the release of `SecondMoment` on
-    the scaled records. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records
+    The scaled records x / sqrt(d) lie in the unit ball. Let N be the release of `SecondMoment`
+    (`inner`) on them. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records
     with x_i = x_j = 1. Under add/remove, where there can be more than n records, it is clipped at 0
     only.
 
     The parameters of `SecondMoment`, except `clip` and `shrink`, have the same meaning here. The
-    workload is `Marginals(d, 2)`; ``ValueError`` for any other. The attribute `inner` is the
-    `SecondMoment` that releases N.
+    workload is `Marginals(d, 2)`; ``ValueError`` for any other.
 
     Notes
     -----
@@ -453,17 +448,16 @@ class PairMarginals(PostProcessed):
         d, inner = self.workload.d, self.inner.inner
         path = inner.exact_path
         assert path is not None
-        # The function `svec` lists the upper triangle of a matrix and multiplies entries off the
-        # diagonal by sqrt(2). So the variance of such an entry is half the variance of the number
-        # in the list.
+        # `svec` multiplies entries off the diagonal by sqrt(2), so they have half the variance.
         deviation = d * math.sqrt(float(inner.noise.variances().min()) / 2)
         return Rounded([part.times(d) for part in path.rounded.parts], grid_for(deviation))
 
     def with_workload(self, workload: Workload) -> Self:
-        if not isinstance(workload, Marginals):
-            raise ValueError(f"workload must be Marginals(d, 2), got {workload!r}")
         return type(self)(
-            workload, n=self.n, privacy=self.guarantee.privacy, adjacency=self.guarantee.adjacency
+            workload,  # type: ignore[arg-type]  # the constructor refuses other workloads
+            n=self.n,
+            privacy=self.guarantee.privacy,
+            adjacency=self.adjacency,
         )
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
