@@ -18,9 +18,7 @@ from geomdp._numerics.linalg import svec
 from geomdp.bodies import Spectraplex, sensitivity_polytope
 from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.mechanisms import (
-    JL,
     Ball,
-    Coarse,
     Covariance,
     Fitted,
     Gaussian,
@@ -30,7 +28,6 @@ from geomdp.mechanisms import (
     PairMarginals,
     Projected,
     SecondMoment,
-    Shrunk,
 )
 from geomdp.mechanisms.second_moment import nearest_psd
 from geomdp.tabulation.consistency import Form
@@ -208,14 +205,9 @@ def test_tables_agree_on_one_total_that_is_not_forced(frame):
     assert "each rounded by itself" in whole.statement
 
 
-#: What has no bound for every number of records, and words of the refusal.
+#: What has no bound for every number of records, and words of the refusal. The contracts of
+#: mechanisms have more.
 REFUSED = {
-    "shrunk": (lambda: Shrunk(Laplace(TABLES, n=9, **ADD)), "Shrunk needs replace-one"),
-    "random map": (lambda: JL(Ball(TABLES, n=9, **ADD), 2, rng=0), "JL needs replace-one"),
-    "net": (lambda: Coarse(Laplace(TABLES, n=9, **ADD), 0.3), "Coarse needs replace-one"),
-    "net of a projection": (
-        lambda: Coarse(Projected(Laplace(TABLES, n=9, **ADD)), 0.3), "Coarse needs replace-one"
-    ),
     "covariance": (lambda: Covariance(MOMENTS, n=9, **ADD), "covariance needs replace-one"),
     "fit on a relaxation": (
         lambda: Fitted(Laplace(MarginalTables([2] * 26, 2), n=9, **ADD)), "for replace-one if"

@@ -297,9 +297,13 @@ def test_bad_parameters(wrong, words):
 
 
 def test_another_dimension_is_the_same_family():
-    mechanism = SecondMoment(Workload(3), n=N, privacy=CONCENTRATED, adjacency=ADD, clip=True)
+    options = {"adjacency": ADD, "clip": True, "shrink": True}
+    mechanism = SecondMoment(Workload(3), n=N, privacy=CONCENTRATED, **options)
     other = mechanism.with_workload(Workload(2))
-    assert (other.n, other.clip, other.guarantee) == (N, True, mechanism.guarantee)
+    assert (other.n, other.clip, other.shrink) == (N, True, True)
+    assert other.guarantee == mechanism.guarantee
+    plain = SecondMoment(Workload(3), n=10**5, privacy=CONCENTRATED, adjacency=ADD).predicted_rmse
+    assert plain.value < mechanism.with_n(10**5).predicted_rmse.value < 2 * plain.value
     assert other.release(np.ones((N, 2)), rng=0).answers.shape == (3,)
 
 
@@ -465,14 +469,6 @@ def test_shrinkage_errs_less_on_isotropic_data_and_stays_below_its_bound(privacy
         truth = workload.answers(records)
         squares = [np.sum((M.release(records, rng=rng).answers - truth) ** 2) for _ in range(1000)]
         mean_at_most(np.array(squares), workload.n_queries * M.predicted_rmse.value**2)
-
-
-def test_shrinkage_is_kept_by_copies():
-    M = SecondMoment(Workload(3), n=N, privacy=PURE, shrink=True)
-    assert M.with_n(7).shrink
-    assert M.with_workload(Workload(4)).shrink
-    plain = SecondMoment(Workload(3), n=10**5, privacy=PURE).predicted_rmse.value
-    assert plain < M.with_n(10**5).predicted_rmse.value < 2 * plain
 
 
 @pytest.mark.parametrize("shrink", [False, True])
