@@ -43,8 +43,7 @@ def source_and_record(
     rng: RandomState, guarantee: Guarantee
 ) -> tuple[np.random.Generator, Guarantee]:
     """The generator and the privacy record of one release; any `rng` but None voids the claim."""
-    generator = np.random.default_rng(rng)
-    return generator, guarantee if rng is None else guarantee.as_seeded()
+    return np.random.default_rng(rng), guarantee if rng is None else guarantee.as_seeded()
 
 
 def warn_if_weak(guarantee: Guarantee) -> None:

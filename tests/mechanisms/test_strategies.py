@@ -30,8 +30,9 @@ from geomdp.mechanisms.strategies.choice import (
 from geomdp.mechanisms.strategies.design import (
     Design,
     LaplaceCells,
+    Measurement,
     SimplexCells,
-    laplace_measurement,
+    laplace_on,
 )
 from geomdp.mechanisms.strategies.histograms import error_and_slopes, reconstruct
 from geomdp.mechanisms.strategies.weights import LEAST_SHARE, _without_tiny, best_split
@@ -129,7 +130,7 @@ def half_measured(answers, scale):
     """A design for `answers` (4, m) that measures only two of the four cells of the histogram."""
     rows = np.eye(4)[:2]
     (matrix,) = reconstruct(answers, [rows], [1.0], REPLACE)
-    measurement = laplace_measurement(scale, rows, matrix)
+    measurement = Measurement(rows, matrix, laplace_on(len(rows), scale))
     return Design("half", 1.0, answers, REPLACE, lambda: [measurement])
 
 
@@ -148,7 +149,7 @@ def test_undetermined_answers_are_refused():
 def test_a_small_part_of_the_answers_is_not_released_without_noise():
     """Both answers get the same noise, so their difference would show the second cell exactly."""
     answers = np.array([[1.0, 1.0], [0.0, 1e-8], [0.0, 0.0]])
-    measured = laplace_measurement(2.0, np.eye(3)[:1], np.ones((2, 1)))
+    measured = Measurement(np.eye(3)[:1], np.ones((2, 1)), laplace_on(1, 2.0))
     design = Design("first cell", 16.0, answers, REPLACE, lambda: [measured])
     with pytest.raises(ValueError, match="must determine all answers"):
         design.noise(1.0)
@@ -177,7 +178,7 @@ def test_the_next_best_design_is_taken_where_the_best_misses_an_answer():
     answers = np.eye(4)
     rows = np.eye(4)
     (matrix,) = reconstruct(answers, [rows], [1.0], REPLACE)
-    whole = laplace_measurement(2.0, rows, matrix)
+    whole = Measurement(rows, matrix, laplace_on(4, 2.0))
     good = Design("whole", 32.0, answers, REPLACE, lambda: [whole])
     bad = half_measured(answers, 1.0)
     assert bad.energy < good.energy

@@ -46,7 +46,8 @@ ExactSums = Callable[[Counts], FloatArray]
 class Measurement:
     """One private measurement C h of the histogram h, and its contribution R C h to the answers."""
 
-    #: The columns of C (p, b) for b elements; multiples of 1 / `unit`.
+    #: The columns of C (p, b) for b elements, multiples of 1 / `unit`. For noise on the counts of
+    #: cells they add up to exactly 1.
     rows: Columns
     #: R (m, p).
     matrix: Map
@@ -162,28 +163,17 @@ class Strategy(Protocol):
 # Noise on measurements, and on the counts of cells of a partition of the universe.
 
 
-def laplace_measurement(
-    scale: float,
-    rows: Columns,
-    matrix: Map,
-    *,
-    changes: FloatArray | None = None,
-    unit: int = 1,
-    sums: ExactSums | None = None,
-) -> Measurement:
-    """The measurement `rows` (p, b) with independent Laplace noise of scale `scale` / epsilon."""
-    count = rows.shape[0]
-    return Measurement(
-        rows, matrix, lambda epsilon: LaplaceNoise(count, scale / epsilon), changes, unit, sums
-    )
+def laplace_on(count: int, scale: float) -> Callable[[float], Noise]:
+    """Independent Laplace noise of scale `scale` / epsilon on `count` sums, for each epsilon."""
+    return lambda epsilon: LaplaceNoise(count, scale / epsilon)
 
 
 class CellNoise(abc.ABC):
     """The noise on the counts of the cells of a partition of the universe."""
 
     @abc.abstractmethod
-    def change(self, adjacency: Adjacency) -> float:
-        """Largest change of the counts between neighbours, in the norm of the noise."""
+    def changes(self, adjacency: Adjacency) -> FloatArray:
+        """Largest change (1,) of the counts between neighbours, in the norm of the noise."""
 
     @abc.abstractmethod
     def variance(self, cells: int, adjacency: Adjacency) -> float:
@@ -193,20 +183,24 @@ class CellNoise(abc.ABC):
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
         """The noise that makes the counts (cells,) epsilon-DP."""
 
+    def spending(self, share: float, cells: int, adjacency: Adjacency) -> Callable[[float], Noise]:
+        """The noise on the counts (cells,) that spends the share `share` of each epsilon."""
+        return lambda epsilon: self.noise(cells, epsilon * share, adjacency)
+
 
 @dataclass(frozen=True)
 class LaplaceCells(CellNoise):
     """Independent noise Lap(D / epsilon) on every cell, D = 2 (replace-one) or 1 (add/remove)."""
 
-    def change(self, adjacency: Adjacency) -> float:
-        return _l1_change(adjacency)
+    def changes(self, adjacency: Adjacency) -> FloatArray:
+        return np.array([_l1_change(adjacency)])
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
         del cells
         return 2 * _l1_change(adjacency) ** 2
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> LaplaceNoise:
-        return LaplaceNoise(cells, _l1_change(adjacency) / epsilon)
+        return LaplaceNoise(cells, _l1_change(adjacency) / positive(epsilon, "epsilon"))
 
 
 @dataclass(frozen=True)
@@ -217,11 +211,11 @@ class SimplexCells(CellNoise):
     variance is 4 (2 r + 1) / (r + 2). Under add/remove K is the l1 ball, as for `LaplaceCells`.
     """
 
-    def change(self, adjacency: Adjacency) -> float:
+    def changes(self, adjacency: Adjacency) -> FloatArray:
         # Between neighbours the counts change by a point of the simplex or a difference of two
         # points.
         del adjacency
-        return 1.0
+        return np.array([1.0])
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
@@ -236,33 +230,6 @@ class SimplexCells(CellNoise):
             return LaplaceCells().noise(cells, epsilon, adjacency)
         body = SimplexDifference.at_units(cells)
         return KNormNoise(body, epsilon, ExactSampler(body))
-
-
-def cell_measurement(
-    cells: CellNoise,
-    share: float,
-    rows: Columns,
-    matrix: Map,
-    adjacency: Adjacency,
-    *,
-    unit: int = 1,
-    sums: ExactSums | None = None,
-    table: tuple[int, ...] | None = None,
-) -> Measurement:
-    """The measurement of counts of cells, with noise that spends the share `share` of epsilon.
-
-    The columns of `rows` (p, b) must be multiples of 1 / `unit` that add up to exactly 1.
-    """
-    count = rows.shape[0]
-    return Measurement(
-        rows,
-        matrix,
-        lambda epsilon: cells.noise(count, epsilon * share, adjacency),
-        np.array([cells.change(adjacency)]),
-        unit,
-        sums,
-        table,
-    )
 
 
 def _l1_change(adjacency: Adjacency) -> float:

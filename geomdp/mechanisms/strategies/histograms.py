@@ -26,8 +26,7 @@ from geomdp.mechanisms.strategies.design import (
     LaplaceCells,
     Measurement,
     SimplexCells,
-    cell_measurement,
-    laplace_measurement,
+    laplace_on,
 )
 from geomdp.mechanisms.strategies.weights import best_split
 from geomdp.privacy import Adjacency
@@ -215,8 +214,12 @@ class Tree:
             precisions = [split.shares[i] ** 2 / variances[i] for i in used]
             maps = reconstruct(answers, counts, precisions, adjacency)
             return [
-                cell_measurement(
-                    self.cells, split.shares[i], C, R, adjacency, sums=listed_sums(workload, C)
+                Measurement(
+                    C,
+                    R,
+                    self.cells.spending(split.shares[i], len(C), adjacency),
+                    self.cells.changes(adjacency),
+                    sums=listed_sums(workload, C),
                 )
                 for i, C, R in zip(used, counts, maps, strict=True)
             ]
@@ -264,11 +267,11 @@ class Haar:
             waves = [_wavelets(len(answers), int(levels[i])) for i in used]
             queries = centred(answers, adjacency).T
             return [
-                laplace_measurement(
-                    change / split.shares[i],
+                Measurement(
                     C,
                     queries @ C.T / lengths[i],
-                    changes=np.array([change]),
+                    laplace_on(len(C), change / split.shares[i]),
+                    np.array([change]),
                     sums=listed_sums(workload, C),
                 )
                 for i, C in zip(used, waves, strict=True)
@@ -397,11 +400,11 @@ class PIdentity:
             change = l1_diameter_of_points(strategy.T)
         (matrix,) = reconstruct(answers, [strategy], [1.0], adjacency)
         energy = 2 * change**2 * float((matrix**2).sum())
-        measurement = laplace_measurement(
-            change,
+        measurement = Measurement(
             strategy,
             matrix,
-            changes=np.array([change]),
+            laplace_on(len(strategy), change),
+            np.array([change]),
             unit=ENTRY_UNIT,
             sums=listed_sums(workload, strategy),
         )
@@ -516,12 +519,11 @@ class SoftBins:
         energy = sum(float((R**2).sum()) / p for R, p in zip(maps, precisions, strict=True))
         name = f"histogram and {count} soft bins" if count else "histogram"
         parts = [
-            cell_measurement(
-                self.cells,
-                share,
+            Measurement(
                 C,
                 R,
-                adjacency,
+                self.cells.spending(share, len(C), adjacency),
+                self.cells.changes(adjacency),
                 unit=ENTRY_UNIT if C is not measured[0] else 1,
                 sums=listed_sums(workload, C),
             )

@@ -28,9 +28,8 @@ MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
 #: Bound on the relative error of a sum of products that `math.fsum` rounds once. Each product is a
-#: precision times a factor 1 - 1 / l for each column of a table. The column has l levels (values).
-#: Each factor takes a few roundings. A table has at most 2^24 subsets of columns, so it has at most
-#: 24 columns.
+#: precision times a factor 1 - 1 / l, with a few roundings, for each column of l levels of a table.
+#: A table has at most 2^24 subsets of columns, so it has at most 24 columns.
 SUM_ERROR = 256 * UNIT
 
 

@@ -24,8 +24,7 @@ from geomdp.mechanisms.strategies.design import (
     ExactSums,
     LaplaceCells,
     Measurement,
-    cell_measurement,
-    laplace_measurement,
+    laplace_on,
 )
 from geomdp.mechanisms.strategies.weights import (
     Blocks,
@@ -361,12 +360,11 @@ class WeightedMarginals:
         def measure() -> list[Measurement]:
             needed = np.flatnonzero(costs)
             return [
-                cell_measurement(
-                    self.cells,
-                    split.shares[s],
+                Measurement(
                     _indicators(interactions, candidates.sets[s], records),
                     TableMap(interactions, candidates.sets[s], shares),
-                    adjacency,
+                    self.cells.spending(split.shares[s], sizes[s], adjacency),
+                    self.cells.changes(adjacency),
                     sums=_table_sums(candidates.sets[s]),
                     table=candidates.sets[s],
                 )
@@ -548,7 +546,7 @@ class WeightedSigns:
             # The weighted products of all orders have l1 sensitivity 1. Noise of scale 1 on a
             # weighted product is noise of scale 1 / weight on the product without the weight.
             return [
-                laplace_measurement(1 / weight, C, part, changes=limit, sums=total)
+                Measurement(C, part, laplace_on(len(C), 1 / weight), limit, sums=total)
                 for weight, C, part, limit, total in zip(
                     weights, rows, columns, limits.T, sums, strict=True
                 )

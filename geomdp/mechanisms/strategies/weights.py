@@ -14,14 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._typing import FloatArray, IntArray
 
-#: Number of random starting points besides the even split. There are many local minima. With 30
-#: instead of 60 points, the squared error was 0.2% larger on one of 15 workloads (tables of pairs
-#: of columns).
-STARTS = 60
-#: Seed of the starting points. The split is public and should not change from call to call.
-START_SEED = 0
+#: Number of random starting points besides the even split, and their public seed. There are many
+#: local minima. With 30 instead of 60 points, the squared error was 0.2% larger on one of 15
+#: workloads (tables of pairs of columns).
+STARTS, START_SEED = 60, 0
 #: Number and length of the gradient steps with which half of the descents begin. These descents
 #: find other minima. On 100 workloads of 2 to 12 columns, the best error of all descents was from
 #: 4.5% below to 4% above the best error of the same number of L-BFGS descents.
@@ -32,11 +30,10 @@ FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
 #: Few descents take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
-#: The starting points are divided into blocks. The first rounds are computed for all descents of a
-#: block together. The number of points of a block times the number of nonzero entries of the matrix
-#: g of `best_split` is at most about `BLOCK_PRODUCTS`, unless the block has a single point.
-#: Descents are usually faster in one block. But if g is large, descents can need different parts of
-#: g. These descents are faster in separate blocks.
+#: The first rounds are computed for blocks of starting points together. The number of points of a
+#: block times the number of nonzero entries of the matrix g of `best_split` is at most about
+#: `BLOCK_PRODUCTS`, unless the block has a single point. Descents are usually faster in one block.
+#: But if g is large, descents can need different parts of g, and are faster in separate blocks.
 BLOCK_PRODUCTS = 1 << 22
 #: Smallest precision in a descent. The square of this number does not underflow in float64.
 LEAST_PRECISION = 1e-100
@@ -87,16 +84,8 @@ class SplitError:
         """The errors (b,) of splits (s, b) with sums 1, all divided by the largest cost."""
         return self._with_gains(shares)[0]
 
-    def complete(self, shares: FloatArray) -> BoolArray:
-        """For each of the b splits in `shares` (s, b), whether it measures every quantity."""
-        measured = self.transposed @ (shares > 0).astype(np.float64)
-        return np.asarray((measured > 0).all(axis=0))
-
     def lowest(self, starts: FloatArray) -> FloatArray:
-        """The best shares (s,) that descents from the points (s, b) reach; a share of 0 stays 0.
-
-        The errors of the starting points are upper bounds on the error of the result.
-        """
+        """The best shares (s,) that descents from the points (s, b) reach; a share of 0 stays 0."""
         pieces = math.ceil(self.overlap.nnz * starts.shape[1] / BLOCK_PRODUCTS)
         blocks = np.array_split(starts, min(pieces, starts.shape[1]), axis=1)
         begun = np.hstack([self._where_used(block, SplitError._begun) for block in blocks])
@@ -205,15 +194,16 @@ def combined_split(
 ) -> Split:
     """Shares for the measurements of a few `families`; one family is chosen after the other.
 
-    It solves the problem of `best_split` if there are so many measurements that a descent over all
-    ends far from the optimum. Before tiny shares are set to 0, the error is at most that of every
-    split in `known` (s,), and at most that of equal shares for any single family that measures all.
+    It solves the problem of `best_split` if a descent over all measurements ends far from the
+    optimum. Before tiny shares are set to 0, the error is at most that of every split in `known`
+    (s,), and that of equal shares for any single family that measures all.
     """
     error = SplitError.of(costs, overlap)
     even = np.zeros((overlap.shape[0], len(families)))
     for place, family in enumerate(families):
         even[family, place] = 1 / len(family)
-    alone = even[:, error.complete(even)]
+    measured = error.transposed @ (even > 0).astype(np.float64)
+    alone = even[:, (measured > 0).all(axis=0)]
     starts = [*known, error.lowest(alone)] if alone.size else known
     ends = np.column_stack([_extended(error, even, start) for start in starts])
     return error.finished(ends[:, error(ends).argmin()])
@@ -234,14 +224,12 @@ def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> Fl
 
 # Covering designs: blocks of columns such that every set of t columns lies in some block.
 
-#: Largest number of blocks of a design. Each block is measured as a table. A table has one cell for
-#: each combination of levels (values) of the columns. The error of the answers grows like the
-#: number of blocks times the root of the number of cells per block. So a design with very many
-#: small blocks usually has a larger error than a design with few large blocks.
+#: Largest number of blocks of a design. Each block is measured as a table. The error grows like the
+#: number of blocks times the root of the number of cells per block, so very many small blocks
+#: usually err more than few large ones.
 MAX_BLOCKS = 400
-#: Largest number of groups into which the columns are divided. The limit keeps the number of
-#: searches small, because each number of groups needs several searches. The division with one
-#: column in each group is tried even beyond this limit.
+#: Largest number of groups into which the columns are divided, because each number of groups needs
+#: several searches. The division with one column in each group is always tried.
 MAX_GROUPS = 12
 #: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
 #: a block then takes milliseconds.
@@ -261,9 +249,8 @@ Blocks = tuple[ColumnSet, ...]
 def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> list[Blocks]:
     """Designs that cover all sets of `strength` columns by blocks of at most `max_cells` cells.
 
-    Groups of columns are covered greedily (Gordon-Kuperberg-Patashnik 1995), without randomness.
-    The first designs have the least number of blocks times root of the cells of the largest block:
-    the error grows like this product.
+    Groups of columns are covered greedily (Gordon-Kuperberg-Patashnik 1995). The first designs have
+    the least number of blocks times root of the cells of the largest block, as the error has.
     """
     found: dict[Blocks, float] = {}
     counts = {*range(strength + 1, min(len(levels), MAX_GROUPS) + 1), len(levels)}
