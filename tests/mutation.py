@@ -94,7 +94,7 @@ TESTS = {
     "mechanisms/few_queries": _of_mechanisms("few_queries"),
     "mechanisms/selection": _of_mechanisms("selection"),
     "mechanisms/smooth": _of_mechanisms(
-        "smooth_noise smooth_degree smooth_summary moment_projection texts"
+        "smooth_noise smooth_summary moment_projection texts"
     ),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",

@@ -23,19 +23,6 @@ def test_the_printed_smooth_scale_is_too_small(degree):
     assert apart <= corrected.scales.min() * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(
-    "noise", [gd.mechanisms.UniformLaplace(), gd.mechanisms.WeightedLaplace(smoothness=1)]
-)
-def test_no_laplace_noise_of_smooth_summaries_has_the_printed_scale(noise):
-    """With `SmoothSummary` scales, the privacy loss of any two records is at most epsilon."""
-    workload = gd.workloads.SmoothQueries(1, degree=20)
-    scales = noise.calibrate(workload, PURE, gd.Adjacency.REPLACE_ONE).scales
-    moments = workload.evaluate(np.cos(np.linspace(0, np.pi, 81))[:, None]) / scales
-    lost = max(float(np.abs(moments - row).sum(axis=1).max()) for row in moments)
-    assert lost <= 1 + 1e-12
-    assert scales.max() > printed.printed_smooth_scale(1, 20, n=1, epsilon=1.0)
-
-
 @pytest.mark.parametrize("privacy", [PURE, APPROX])
 def test_printed_stopping_changes_the_accuracy_but_not_the_cost(privacy):
     built = gd.IterativeConstruction(

@@ -12,19 +12,30 @@ from hypothesis import strategies as st
 
 from experiments.sparse.distortion import measured_distortion
 from geomdp.bounds.upper import offline as sizes
-from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
-from geomdp.mechanisms.sparse_summary import (
+from geomdp.mechanisms import (
     DigestedElements,
-    HashedSigns,
+    GaussianRows,
     IntegerElements,
+    LaplaceRows,
+    SparseProject,
     SparseSummary,
 )
+from geomdp.mechanisms.sparse_summary import HashedSigns
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP
-from geomdp.workloads.single_queries import SparseQuery
-from tests.noise.exact.reference import seeded
+from geomdp.workloads import SparseQuery
 from tests.stats import binomial_above, binomial_below, mean_agrees, mean_at_most
 
 APPROX = ApproxDP(1.0, 1e-6)
+NOISES = pytest.mark.parametrize("noise", [GaussianRows(), LaplaceRows()], ids=repr)
+ENCODINGS = pytest.mark.parametrize("encoding", [DigestedElements(), IntegerElements()], ids=str)
+
+
+def project(**options) -> SparseProject:
+    usual = {"n": 1, "sparsity": 1, "queries": 1, "privacy": ZCDP(0.5), "rows": 64, "rng": 0}
+    return SparseProject(**(usual | options))
+
+
+# Sizes.
 
 
 def test_the_paper_s_rows_run_where_they_are_few_enough():
@@ -32,10 +43,7 @@ def test_the_paper_s_rows_run_where_they_are_few_enough():
     assert sizes.paper_rows(n=10, sparsity=4, queries=5, beta=0.1) == 58_681_960
     rows = sizes.paper_rows(n=2, sparsity=1, queries=1, beta=0.5)
     assert rows == math.ceil(2**14 * math.log(8) / 0.16)
-    large = SparseProject(
-        n=2, sparsity=1, queries=1, beta=0.5, privacy=ZCDP(0.5), rng=0, rows=1 << 18
-    )
-    summary = large.release([3, 3], rng=1)
+    summary = project(n=2, beta=0.5, rows=1 << 18).release([3, 3], rng=1)
     answer = summary.answer(SparseQuery.counting([3]))
     assert answer.distortion_std < 0.003
     assert abs(answer.value - 1) <= 6 * answer.noise_std
@@ -50,26 +58,36 @@ def test_accuracy_constant():
     assert (n * found - 2) / math.sqrt(m * logs) == pytest.approx(27.7128, abs=5e-5)
 
 
-def test_independence_is_even_and_enough():
-    for rows, queries in [(64, 1), (1 << 16, 10**6), (1 << 24, 1)]:
-        r = sizes.independence(rows=rows, queries=queries, beta=0.05)
-        assert r % 2 == 0
-        assert r >= 2 * math.log2(queries * rows / 0.1)
+@pytest.mark.parametrize(("rows", "queries"), [(64, 1), (1 << 16, 10**6), (1 << 24, 1)])
+def test_independence_is_even_and_enough(rows, queries):
+    r = sizes.independence(rows=rows, queries=queries, beta=0.05)
+    assert r % 2 == 0
+    assert r >= 2 * math.log2(queries * rows / 0.1)
 
 
 def test_feasible_rows():
-    assert sizes.feasible_rows(n=100, epsilon=1.0) == 1 << 14
-    assert sizes.feasible_rows(n=1, epsilon=0.1) == 1 << 6
-    assert sizes.feasible_rows(n=10**6, epsilon=1.0) == 1 << 16
-
-
-def test_rows_follow_the_loss():
-    """rho-zCDP counts as a loss of sqrt(2 rho), so both guarantees have a loss of 1.
+    """rho-zCDP counts as a loss of sqrt(2 rho), so the last two mechanisms have a loss of 1.
 
     For n = 128 and a loss of 1, the number of rows is n^2. Any larger loss gives more rows.
     """
-    for privacy in (ZCDP(0.5), ApproxDP(1.0, 1e-6)):
-        assert SparseProject(n=128, sparsity=1, queries=1, privacy=privacy).signs.rows == 128**2
+    assert sizes.feasible_rows(n=100, epsilon=1.0) == 1 << 14
+    assert sizes.feasible_rows(n=1, epsilon=0.1) == 1 << 6
+    assert sizes.feasible_rows(n=10**6, epsilon=1.0) == 1 << 16
+    for privacy in (ZCDP(0.5), APPROX):
+        assert project(n=128, privacy=privacy, rows=None).signs.rows == 128**2
+
+
+def test_flatness_is_the_moment_bound_at_its_power():
+    """Corollary 4.7 is Lemma 4.6 at r = 2 log2(x), x = k T / (2 beta). There x^(1/r) = sqrt(2)."""
+    m, T, k, beta = 10, 4096, 100, 0.05
+    x = k * T / (2 * beta)
+    r = 2 * math.log2(x)
+    moment = x ** (1 / r) * 2 * math.sqrt(m * r) / math.sqrt(T)
+    found = sizes.coefficient_bound(sparsity=m, rows=T, queries=k, beta=beta)
+    assert found == pytest.approx(moment, rel=1e-12)
+
+
+# Lemmas and the accuracy theorem, by simulation.
 
 
 @pytest.mark.statistical
@@ -91,16 +109,6 @@ def test_projected_queries_are_flat(m, queries):
         within += [largest <= lemma, largest <= corollary]
     for count in within:
         binomial_above(int(count), trials, 1 - beta, level=1e-6 / 2)
-
-
-def test_flatness_is_the_moment_bound_at_its_power():
-    """Corollary 4.7 is Lemma 4.6 at r = 2 log2(x), x = k T / (2 beta). There x^(1/r) = sqrt(2)."""
-    m, T, k, beta = 10, 4096, 100, 0.05
-    x = k * T / (2 * beta)
-    r = 2 * math.log2(x)
-    moment = x ** (1 / r) * 2 * math.sqrt(m * r) / math.sqrt(T)
-    found = sizes.coefficient_bound(sparsity=m, rows=T, queries=k, beta=beta)
-    assert found == pytest.approx(moment, rel=1e-12)
 
 
 @pytest.mark.statistical
@@ -130,15 +138,13 @@ def test_johnson_lindenstrauss_lemma():
         signs = HashedSigns.draw(rows, math.ceil(2 * math.log(1 / tau)), rng)
         elements = rng.choice(10**9, 30)
         a, b = signs.project(elements, x), signs.project(elements, y)
-        good += (
-            abs(a @ a - x @ x) <= distortion * (x @ x)
-            and abs(a @ b - x @ y) <= distortion / 2 * (x @ x + y @ y)
-        )  # fmt: skip
+        norms = abs(a @ a - x @ x) <= distortion * (x @ x)
+        good += norms and abs(a @ b - x @ y) <= distortion / 2 * (x @ x + y @ y)
     binomial_above(good, trials, 1 - 2 * tau)
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("noise", [GaussianRows(), LaplaceRows()])
+@NOISES
 def test_accuracy_theorem(noise):
     """The bound of Theorem 4.9 also holds for `feasible_rows`, which is far below the paper's T."""
     n, m, k, beta, trials = 200, 5, 10, 0.2, 60
@@ -147,65 +153,25 @@ def test_accuracy_theorem(noise):
     records = [i % 7 for i in range(n)]
     queries = [SparseQuery.counting([i, i + 1, i + 100, i + 200, i + 300]) for i in range(k)]
     truths = [query.total(query.tally(records)) / n for query in queries]
+    options = {"privacy": privacy, "beta": beta, "noise": noise, "adjacency": Adjacency.ADD_REMOVE}
     good = 0
     for rng in np.random.default_rng(4).spawn(trials):
-        project = SparseProject(
-            n=n, sparsity=m, queries=k, privacy=privacy, beta=beta, noise=noise,
-            adjacency=Adjacency.ADD_REMOVE, rng=rng,
-        )  # fmt: skip
-        summary = project.release(records, rng=rng)
+        mechanism = SparseProject(n=n, sparsity=m, queries=k, rng=rng, **options)
+        summary = mechanism.release(records, rng=rng)
         errors = [abs(summary.answer(q).value - t) for q, t in zip(queries, truths, strict=True)]
         good += max(errors) <= bound
     binomial_above(good, trials, 1 - beta)
-
-
-@pytest.mark.parametrize(
-    ("adjacency", "factor"), [(Adjacency.ADD_REMOVE, 1), (Adjacency.REPLACE_ONE, 2)]
-)
-def test_noise_follows_the_adjacency(adjacency, factor):
-    """Replace-one doubles the noise; add/remove has the Laplace scale of Algorithm 2 (DISC-6)."""
-
-    def sigma(privacy: ApproxDP | ZCDP, noise: GaussianRows | LaplaceRows, rows: int) -> float:
-        return SparseProject(
-            n=10, sparsity=1, queries=1, privacy=privacy, rows=rows, noise=noise,
-            adjacency=adjacency, rng=0,
-        ).sigma  # fmt: skip
-
-    for rows in (64, 1024):  # the noise does not depend on this number
-        assert sigma(ZCDP(0.5), GaussianRows(), rows) == pytest.approx(factor, rel=1e-14)
-        laplace = math.sqrt(8 * math.log(1e6)) * factor
-        assert sigma(APPROX, LaplaceRows(), rows) == pytest.approx(math.sqrt(2) * laplace)
-
-
-@pytest.mark.statistical
-def test_answers_are_unbiased_with_the_stated_noise():
-    n, trials = 50, 2000
-    query = SparseQuery.from_mapping({1: 1.0, 2: 0.5, 99: 1.0})
-    records = [1] * 20 + [2] * 10 + [3] * 20
-    for noise in (GaussianRows(), LaplaceRows()):
-        project = SparseProject(
-            n=n, sparsity=3, queries=1, privacy=APPROX, rows=128, noise=noise, rng=1
-        )
-        rng = np.random.default_rng(2)
-        answers = [project.release(records, rng=rng).answer(query) for _ in range(trials)]
-        values = np.array([answer.value for answer in answers])
-        # The key is fixed, so the mean of the answers is the projected answer without noise.
-        exact = project.signs.project(np.array([1, 2, 3]), np.array([20.0, 10.0, 20.0]))
-        projected = project.signs.project(np.array([1, 2, 99]), np.array([1.0, 0.5, 1.0]))
-        mean_agrees(values, projected @ exact / n)
-        mean_agrees((values - projected @ exact / n) ** 2, answers[0].noise_std ** 2)
 
 
 @pytest.mark.statistical
 def test_measured_distortion_is_within_its_stated_size():
     """Over random keys, the root mean square of the relative errors is at most sqrt(2 / T)."""
     rows, rng = 256, np.random.default_rng(5)
-    squares = np.concatenate(
-        [
-            measured_distortion(HashedSigns.draw(rows, 8, rng), sparsity=10, trials=1, rng=rng) ** 2
-            for _ in range(1500)
-        ]
-    )
+    errors = [
+        measured_distortion(HashedSigns.draw(rows, 8, rng), sparsity=10, trials=1, rng=rng)
+        for _ in range(1500)
+    ]
+    squares = np.concatenate(errors) ** 2
     mean_at_most(squares, 2 / rows)
     assert squares.mean() > 0.5 / rows
 
@@ -218,82 +184,119 @@ def test_distortion_is_measured_with_any_number_of_rows(rows):
     np.testing.assert_allclose(errors, 0.0, atol=rows * np.finfo(float).eps)
 
 
+# Noise.
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "factor"), [(Adjacency.ADD_REMOVE, 1), (Adjacency.REPLACE_ONE, 2)]
+)
+@pytest.mark.parametrize("rows", [64, 1024])  # the noise does not depend on this number
+def test_noise_follows_the_adjacency(adjacency, factor, rows):
+    """Replace-one doubles the noise; add/remove has the Laplace scale of Algorithm 2 (DISC-6)."""
+    gaussian = project(n=10, rows=rows, adjacency=adjacency)
+    assert gaussian.sigma == pytest.approx(factor, rel=1e-14)
+    laplace = project(n=10, rows=rows, adjacency=adjacency, privacy=APPROX, noise=LaplaceRows())
+    scale = math.sqrt(8 * math.log(1e6)) * factor
+    assert laplace.sigma == pytest.approx(math.sqrt(2) * scale)
+
+
+@pytest.mark.statistical
+@NOISES
+def test_answers_are_unbiased_with_the_stated_noise(noise):
+    n, query = 50, SparseQuery.from_mapping({1: 1.0, 2: 0.5, 99: 1.0})
+    records = [1] * 20 + [2] * 10 + [3] * 20
+    mechanism = project(n=n, sparsity=3, privacy=APPROX, rows=128, noise=noise, rng=1)
+    rng = np.random.default_rng(2)
+    answers = [mechanism.release(records, rng=rng).answer(query) for _ in range(2000)]
+    # The key is fixed, so the mean of the answers is the projected answer without noise.
+    exact = mechanism.signs.project(np.array([1, 2, 3]), np.array([20.0, 10.0, 20.0]))
+    projected = mechanism.signs.project(np.array([1, 2, 99]), np.array([1.0, 0.5, 1.0]))
+    errors = np.array([answer.value for answer in answers]) - projected @ exact / n
+    mean_agrees(errors, 0.0)
+    mean_agrees(errors**2, answers[0].noise_std ** 2)
+
+
+# Summaries and their files.
+
+
 def test_summary_survives_its_file(tmp_path):
-    project = SparseProject(
-        n=4, sparsity=2, queries=10, privacy=ZCDP(0.1), rows=256,
-        encoding=DigestedElements(), rng=0,
-    )  # fmt: skip
-    summary = project.release(["a", "b", ("c", 1), 17])
+    mechanism = project(
+        n=4, sparsity=2, queries=10, privacy=ZCDP(0.1), rows=256, encoding=DigestedElements()
+    )
+    summary = mechanism.release(["a", "b", ("c", 1), 17])
     path = tmp_path / "summary.npz"
     summary.save(path)
     loaded = SparseSummary.load(path)
     query = SparseQuery.counting(["a", ("c", 1)])
     assert loaded.answer(query) == summary.answer(query)
-    assert loaded.guarantee == summary.guarantee == project.guarantee
-    assert (loaded.n, loaded.sparsity, loaded.sigma) == (4, 2, project.sigma)
+    assert loaded.guarantee == summary.guarantee == mechanism.guarantee
+    assert (loaded.n, loaded.sparsity, loaded.sigma) == (4, 2, mechanism.sigma)
     np.testing.assert_array_equal(loaded.vector, summary.vector)
 
 
-def test_files_that_are_no_summaries(tmp_path):
-    path = tmp_path / "bad.npz"
-    path.write_bytes(b"PK\x03\x04 not really an archive")
-    with pytest.raises(ValueError, match="is not a sparse summary"):
-        SparseSummary.load(path)
-    path.write_bytes(b"")
-    with pytest.raises(ValueError, match="is not a sparse summary"):
-        SparseSummary.load(path)
-    np.savez(path, vector=np.zeros(64), key=np.zeros(2, dtype=np.uint64), record='{"format": "x"}')
-    with pytest.raises(ValueError, match="format must be"):
-        SparseSummary.load(path)
-    np.save(tmp_path / "array.npy", np.zeros(3))
-    with pytest.raises(ValueError, match="is not a sparse summary"):
-        SparseSummary.load(tmp_path / "array.npy")
-    with pytest.raises(FileNotFoundError):
-        SparseSummary.load(tmp_path / "absent.npz")
-
-
-def test_a_changed_privacy_record_is_noticed(tmp_path):
-    project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=64, rng=0)
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"rho": 0.5', '"rho": 0.01', "statement must be"),
+        ("sparse summary 1", "sparse summary 2", "format must be"),
+        ('"sigma": ', '"sigma": -', "sigma must be"),
+        ("IntegerElements", "Elements", "is not a sparse summary"),
+    ],
+)
+def test_a_changed_record_is_noticed(old, new, message, tmp_path):
     path = tmp_path / "summary.npz"
-    project.release([5]).save(path)
+    project().release([5]).save(path)
     with np.load(path) as file:
         parts = {name: file[name] for name in file.files}
-    parts["record"] = np.array(str(parts["record"]).replace('"rho": 0.1', '"rho": 0.01'))
+    assert old in str(parts["record"])
+    parts["record"] = np.array(str(parts["record"]).replace(old, new))
     np.savez(path, **parts)
-    with pytest.raises(ValueError, match="statement must be"):
+    with pytest.raises(ValueError, match=message):
         SparseSummary.load(path)
 
 
-def test_elements_beyond_the_columns_are_refused_before_any_draw():
-    project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=1 << 16, rng=0)
-    rng = np.random.default_rng(0)
-    state = rng.bit_generator.state
-    for bad, message in [
+# Elements, queries and parameters.
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
         ([1 << 60], "must lie in"),
         ([-1], "whole numbers"),
+        ([1 << 63], "whole numbers"),
         ([1.5], "whole numbers"),
         (["a"], "use DigestedElements"),
         ([[1, {}]], "hashable: row 1"),
         ([1, 2], "must number n = 1"),
         ([], "must number n = 1"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            project.release(bad, rng=rng)
+    ],
+)
+def test_bad_records_are_refused_before_any_draw(records, message):
+    rng = np.random.default_rng(0)
+    state = rng.bit_generator.state
+    with pytest.raises(ValueError, match=message):
+        project(rows=1 << 16).release(records, rng=rng)
     assert rng.bit_generator.state == state
 
 
-def test_bad_queries_and_parameters():
-    project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=64, rng=0)
-    summary = project.release([3])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"privacy": PureDP(1.0)}, "must be ApproxDP or ZCDP"),
+        ({"noise": LaplaceRows()}, "ApproxDP for LaplaceRows"),
+        *(({"rows": rows}, "rows must") for rows in (32, 100, 1 << 25)),
+        ({"noise": "Gaussian"}, "noise must be GaussianRows or LaplaceRows, got str"),
+        ({"encoding": 1.0}, "encoding must be an ElementEncoding, got float"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        project(**options)
+
+
+def test_queries_of_more_elements_than_declared_are_refused():
     with pytest.raises(ValueError, match="sparsity at most 1, got 2"):
-        summary.answer(SparseQuery.counting([1, 2]))
-    with pytest.raises(ValueError, match="must be ApproxDP or ZCDP"):
-        SparseProject(n=1, sparsity=1, queries=1, privacy=PureDP(1.0))
-    with pytest.raises(ValueError, match="ApproxDP for LaplaceRows"):
-        SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(1.0), noise=LaplaceRows())
-    for rows in (32, 100, 1 << 25):
-        with pytest.raises(ValueError, match="rows must"):
-            SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=rows)
+        project().release([3]).answer(SparseQuery.counting([1, 2]))
 
 
 element = st.recursive(
@@ -309,40 +312,10 @@ def test_digests_tell_elements_apart(elements):
     assert 0 <= numbers.min() <= numbers.max() < 1 << 46
 
 
-@pytest.mark.parametrize("bad", [True, 0.5, None, frozenset()])
-def test_elements_without_an_encoding(bad):
-    for encoding in (DigestedElements(), IntegerElements()):
-        with pytest.raises(ValueError, match="elements must be"):
-            encoding.encode([bad])
-
-
-@pytest.mark.parametrize("encoding", [DigestedElements(), IntegerElements()], ids=str)
-@pytest.mark.parametrize("bad", [1.0, True, np.float64(1.0)])
-def test_records_that_equal_an_earlier_whole_number_are_refused(encoding, bad):
-    """Python calls 1, 1.0 and True equal, but only the first is an element of these encodings."""
-    ledger = Ledger(ZCDP(2.0))
-    mechanism = SparseProject(
-        n=2, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=64, rng=0, encoding=encoding
-    )
-    for records in ([1, bad], [bad, 1], [[1], [bad]]):
-        with pytest.raises(ValueError, match="elements must be"):
-            mechanism.release(records, ledger=ledger)
-    assert not ledger.spends()
-
-
-def test_tuples_that_equal_an_earlier_one_are_refused():
-    mechanism = SparseProject(
-        n=2, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=64, rng=0, encoding=DigestedElements()
-    )
-    with pytest.raises(ValueError, match="elements must be"):
-        mechanism.release([("a", 1), ("a", 1.0)])
-
-
-def test_numpy_integers_encode_as_python_ones():
-    for encoding in (DigestedElements(), IntegerElements()):
-        np.testing.assert_array_equal(
-            encoding.encode([np.int64(7), np.uint8(9)]), encoding.encode([7, 9])
-        )
+def test_digests_of_strings_that_are_not_unicode():
+    """Strings with lone surrogates, as in files that are not UTF-8, have different digests."""
+    strings = ["\ud800", "\udc00", "\ud800\udc00", "\U00010000"]
+    assert len(set(DigestedElements().encode(strings).tolist())) == len(strings)
 
 
 def test_digests_are_the_same_in_every_version():
@@ -353,41 +326,34 @@ def test_digests_are_the_same_in_every_version():
     assert number == int.from_bytes(digest, "little") >> 18
 
 
-@pytest.mark.parametrize("encoding", [DigestedElements(), IntegerElements()], ids=str)
-def test_no_elements_are_whole_numbers_too(encoding):
+@ENCODINGS
+@pytest.mark.parametrize("bad", [True, 0.5, None, frozenset()])
+def test_elements_without_an_encoding(encoding, bad):
+    with pytest.raises(ValueError, match="elements must be"):
+        encoding.encode([bad])
+
+
+@ENCODINGS
+@pytest.mark.parametrize("bad", [1.0, True, np.float64(1.0)])
+def test_records_that_equal_an_earlier_whole_number_are_refused(encoding, bad):
+    """Python calls 1, 1.0 and True equal, but only the first is an element of these encodings."""
+    ledger, mechanism = Ledger(ZCDP(2.0)), project(n=2, encoding=encoding)
+    tuples = [("a", 1), ("a", bad)]
+    for records in ([1, bad], [bad, 1], [[1], [bad]], tuples):
+        with pytest.raises(ValueError, match="elements must be"):
+            mechanism.release(records, ledger=ledger)
+    assert not ledger.spends()
+
+
+@ENCODINGS
+def test_whole_numbers_of_every_kind_are_elements(encoding):
     """Under add/remove, the empty data set is a neighbour of every data set with one record."""
+    numbers = encoding.encode([np.int64(7), np.uint8(9), 0, 2**63 - 1])
+    np.testing.assert_array_equal(numbers, encoding.encode([7, 9, 0, 2**63 - 1]))
     assert encoding.encode([]).dtype == np.int64
-    mechanism = SparseProject(
-        n=1, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=64, rng=0,
-        encoding=encoding, adjacency=Adjacency.ADD_REMOVE,
-    )  # fmt: skip
+    mechanism = project(encoding=encoding, adjacency=Adjacency.ADD_REMOVE)
     assert mechanism.release([]).guarantee == mechanism.guarantee
 
 
-def test_digests_of_strings_that_are_not_unicode():
-    """Strings with lone surrogates, as in files that are not UTF-8, have different digests."""
-    strings = ["\ud800", "\udc00", "\ud800\udc00", "\U00010000"]
-    assert len(set(DigestedElements().encode(strings).tolist())) == len(strings)
-
-
-def test_a_noise_or_encoding_of_another_type_is_refused():
-    given = {"n": 10, "sparsity": 1, "queries": 10, "privacy": APPROX, "rows": 64}
-    with pytest.raises(ValueError, match="noise must be GaussianRows or LaplaceRows, got str"):
-        SparseProject(**given, noise="Gaussian")
-    with pytest.raises(ValueError, match="encoding must be an ElementEncoding, got float"):
-        SparseProject(**given, encoding=1.0)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("kind", [GaussianRows, LaplaceRows])
-def test_deviations_of_rows_are_those_of_their_rounded_noise(kind):
-    rows, grid = 4096, 20
-    draws = np.array(kind().rounded(3.0, rows, grid).draw(seeded(1))) / 2.0**grid
-    mean_agrees(draws**2, kind().deviation(3.0) ** 2)
-
-
-def test_whole_numbers_below_two_to_the_63_are_elements():
+def test_whole_numbers_stand_for_themselves():
     np.testing.assert_array_equal(IntegerElements().encode([0, 2**63 - 1]), [0, 2**63 - 1])
-    for bad in (-1, 2**63):
-        with pytest.raises(ValueError, match="elements must be"):
-            IntegerElements().encode([bad])

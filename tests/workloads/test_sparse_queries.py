@@ -113,6 +113,18 @@ def test_iterables_are_read_lazily():
         (["a", pd.NaT], "missing values such as NaN: row 1"),
         (np.zeros((2, 2)), "one-dimensional, got ndarray"),
         (pd.DataFrame({"a": [1]}), "one-dimensional, got DataFrame"),
+        ([], "at least 1 record, got 0"),
+        (iter([]), "at least 1 record, got 0"),
+        # In Python, a tuple with NaN equals itself, because parts are compared by identity first.
+        *(
+            (["a", ("b", None), missing], "row 2 does not equal itself")
+            for missing in [
+                (1, math.nan),
+                ("a", (2.0, math.nan)),
+                (pd.NA,),
+                (np.datetime64("NaT"), 1),
+            ]
+        ),
     ],
 )
 def test_bad_records_name_the_row(records, message):
@@ -120,41 +132,29 @@ def test_bad_records_name_the_row(records, message):
         wl.SparseQueries(QUERIES).answers(records)
 
 
-def test_no_records():
-    for empty in ([], (), iter([])):
-        with pytest.raises(ValueError, match="at least 1 record, got 0"):
-            wl.SparseQueries(QUERIES).answers(empty)
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [([], "at least 1 query"), ([{"a": 1.0}], "number 0 is a dict")],
+)
+def test_bad_queries(queries, message):
+    with pytest.raises(ValueError, match=message):
+        wl.SparseQueries(queries)
 
 
 @everywhere
-def test_extreme_answers(workload):
-    answers = all_answers(workload)
+def test_geometry_is_that_of_the_elements_that_matter(workload):
+    """The elements of the supports and one other; `test_contracts.py` covers listed workloads."""
+    answers, listed = all_answers(workload), workload.explicit
+    np.testing.assert_array_equal(wl.explicit_answers(listed), answers)
+    check_reach(workload, answers)
     directions = np.random.default_rng(1).normal(size=(50, workload.n_queries))
     directions[0] = -1.0  # the element that no query mentions is best
-    best = answers[(directions @ answers.T).argmax(axis=1)]
-    np.testing.assert_allclose(workload.extreme_answers(directions), best, rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(workload.extreme_answers(directions)[0], 0.0)
-
-
-@everywhere
-def test_diameters_and_radii_are_attained(workload):
-    check_reach(workload, all_answers(workload))
-
-
-@everywhere
-def test_affine_hull_and_blocks(workload):
-    answers, hull = all_answers(workload), workload.affine_hull()
-    assert hull.dimension == AffineHull.of_points(answers).dimension
-    assert hull.residual(answers).max() <= 1e-13 * workload.n_queries
-    for block in workload.blocks():
-        reach = np.linalg.norm(
-            (answers[:, None] - answers[None]) @ block.basis, axis=2
-        ).max()  # fmt: skip
-        assert block.diameter == pytest.approx(reach, rel=1e-12)
-
-
-@everywhere
-def test_copies_behave_alike(workload):
+    extreme = workload.extreme_answers(directions)
+    np.testing.assert_array_equal(extreme, listed.extreme_answers(directions))
+    np.testing.assert_array_equal(extreme[0], 0.0)
+    assert workload.affine_hull().dimension == AffineHull.of_points(answers).dimension
+    diameters = [[block.diameter for block in of.blocks()] for of in (workload, listed)]
+    assert diameters[0] == diameters[1]
     for twin in (pickle.loads(pickle.dumps(workload)), copy.deepcopy(workload)):
         assert repr(twin) == repr(workload)
         np.testing.assert_array_equal(twin.answers(RECORDS), workload.answers(RECORDS))
@@ -168,16 +168,6 @@ def test_what_an_open_universe_has_not():
         workload.universe.sample(3, rng=0)
     with pytest.raises(ValueError, match="infinitely many"):
         wl.explicit_answers(workload)
-    np.testing.assert_array_equal(wl.explicit_answers(workload.explicit), all_answers(workload))
-
-
-@pytest.mark.parametrize(
-    ("queries", "message"),
-    [([], "at least 1 query"), ([{"a": 1.0}], "number 0 is a dict")],
-)
-def test_bad_queries(queries, message):
-    with pytest.raises(ValueError, match=message):
-        wl.SparseQueries(queries)
 
 
 def test_linear_maps_of_sparse_queries():
@@ -185,15 +175,6 @@ def test_linear_maps_of_sparse_queries():
     mapped = wl.LinearMap(wl.SparseQueries(QUERIES), matrix)
     expected = by_definition(wl.SparseQueries(QUERIES), RECORDS).mean(axis=0) @ matrix.T
     np.testing.assert_allclose(mapped.answers(RECORDS), expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize(
-    "missing", [(1, math.nan), ("a", (2.0, math.nan)), (pd.NA,), (np.datetime64("NaT"), 1)]
-)
-def test_missing_values_within_tuples_are_refused(missing):
-    """In Python, a tuple with NaN equals itself, because parts are compared by identity first."""
-    with pytest.raises(ValueError, match="row 2 does not equal itself"):
-        OpenUniverse().validate(["a", ("b", None), missing])
 
 
 def test_numpy_scalars_become_python_objects_in_every_container():

@@ -26,3 +26,11 @@ def cube_points(n: int, dimension: int, seed: int = 0) -> np.ndarray:
     points = np.random.default_rng(seed).uniform(-1, 1, (n, dimension))
     points[0], points[1] = 1, -1
     return points
+
+
+def cosines(points: np.ndarray, size: int) -> np.ndarray:
+    """prod_i T_{m_i}(x_i) of each point, by definition: an array (n, t, .., t) for t = `size`."""
+    waves = np.cos(np.arccos(points)[:, :, None] * np.arange(size))
+    letters = "abcdef"[: points.shape[1]]
+    subscripts = ",".join(f"n{letter}" for letter in letters)
+    return np.einsum(f"{subscripts}->n{letters}", *np.moveaxis(waves, 1, 0))

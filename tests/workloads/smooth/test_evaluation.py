@@ -18,7 +18,6 @@ from geomdp.workloads.smooth import (
     StatedSmoothness,
     Truncation,
     approximate,
-    approximate_many,
 )
 from geomdp.workloads.smooth.evaluation import (
     angular_bounds,
@@ -27,15 +26,7 @@ from geomdp.workloads.smooth.evaluation import (
     nodes_per_axis,
     truncation_norm,
 )
-from tests.workloads.smooth.forms import FORMS, cube_points
-
-
-def product_moments(points, size):
-    """The means M_m of prod_i T_{m_i}(x_i), by definition, as an array (t,) * d with t = `size`."""
-    waves = np.cos(np.arccos(points)[:, :, None] * np.arange(size))
-    letters = "abcde"[: points.shape[1]]
-    spec = ",".join(f"n{letter}" for letter in letters) + "->" + letters
-    return np.einsum(spec, *np.moveaxis(waves, 1, 0)) / len(points)
+from tests.workloads.smooth.forms import FORMS, cosines, cube_points
 
 
 def test_known_series():
@@ -65,7 +56,7 @@ def test_polynomials_are_answered_exactly_without_noise(d):
     query = Polynomial(exponents, rng.normal(size=6))
     records = cube_points(50, d)
     found = approximate(query, 5, d, Truncation())
-    moments = product_moments(records, 5)
+    moments = cosines(records, 5).mean(axis=0)
     assert found.answer(moments) == pytest.approx(query(records).mean(), rel=1e-13, abs=1e-14)
     assert found.approximation_error < 1e-13
     np.testing.assert_allclose(found(records), query(records), atol=1e-13)
@@ -84,7 +75,7 @@ def test_proved_bounds_hold_and_estimates_are_seen(query, filter, size):
     # the errors at other points are not much larger.
     assert worst <= 1.5 * found.approximation_error + 1e-13
     records = points[:77]
-    moments = product_moments(records, size)
+    moments = cosines(records, size).mean(axis=0)
     gap = abs(found.answer(moments) - query(records).mean())
     assert gap <= found.error_bound + 1e-13
 
@@ -215,16 +206,6 @@ def test_shrinkage_lowers_the_error_of_records_anywhere():
     assert shrunk.error_bound >= shrunk.approximation_error
 
 
-def test_many_at_once_are_as_one_by_one():
-    queries = [query for query in FORMS if query.dimension == 2]
-    together = approximate_many(queries, 7, 2, Jackson(1))
-    for query, found in zip(queries, together, strict=True):
-        alone = approximate(query, 7, 2, Jackson(1))
-        np.testing.assert_allclose(found.values, alone.values, atol=1e-15)
-        assert found.error_bound == alone.error_bound
-    assert approximate_many([], 7, 2, Truncation()) == ()
-
-
 def test_answer_and_its_noise():
     found = approximate(Polynomial([[1, 0], [0, 2]], [3.0, 4.0]), 3, 2, Truncation())
     moments = np.zeros((3, 3))
@@ -270,17 +251,6 @@ def test_closed_forms_with_infinite_values_are_refused():
         pytest.raises(ValueError, match="finite on the cube, got"),
     ):
         approximate(query, 4, 2, Truncation())
-
-
-@pytest.mark.parametrize("bandwidth", [1e-200, 0.9e-150, 1.1e150, 1e200])
-def test_bandwidths_whose_square_is_not_in_float64_are_refused(bandwidth):
-    with pytest.raises(ValueError, match="bandwidth must be from 1e-150 to 1e150, got "):
-        GaussianMixture([[0.2]], [1.0], bandwidth)
-
-
-@pytest.mark.parametrize("bandwidth", [1e-150, 1e150])
-def test_a_kernel_of_any_other_bandwidth_is_one_at_its_centre(bandwidth):
-    assert GaussianMixture([[0.5]], [1.0], bandwidth)([[0.5]]) == [1.0]
 
 
 @pytest.mark.parametrize(

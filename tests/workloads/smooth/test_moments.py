@@ -14,15 +14,15 @@ from geomdp.workloads.smooth.moments import (
     angle_error,
     moment_transform,
 )
+from tests.workloads.smooth.forms import cosines
 
 
-def cosines(points: np.ndarray, size: int) -> np.ndarray:
-    """The moments of each point by their definition: (n, t, .., t) for t = `size`."""
-    d = points.shape[1]
-    waves = np.cos(np.arccos(points)[:, :, None] * np.arange(size))
-    letters = "abcdef"[:d]
-    subscripts = ",".join(f"n{letter}" for letter in letters)
-    return np.einsum(f"{subscripts}->n{letters}", *(waves[:, i] for i in range(d)))
+def cloud(n: int, d: int, seed: int) -> np.ndarray:
+    """Random points of [-1, 1]^d, after up to `n` points with all coordinates in {-1, 0, 1}."""
+    points = np.random.default_rng(seed).uniform(-1, 1, (n, d))
+    special = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=d)))
+    points[: len(special)] = special[:n]
+    return points
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -40,14 +40,6 @@ def test_chunks_may_reuse_their_memory(d):
     count, sums = transform.sums(refilled())
     assert count == len(points)
     np.testing.assert_array_equal(sums, transform.sums([points])[1])
-
-
-def cloud(n: int, d: int, seed: int) -> np.ndarray:
-    """Random points of [-1, 1]^d, after up to `n` points with all coordinates in {-1, 0, 1}."""
-    points = np.random.default_rng(seed).uniform(-1, 1, (n, d))
-    special = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=d)))
-    points[: len(special)] = special[:n]
-    return points
 
 
 CASES = [
@@ -133,12 +125,6 @@ def test_many_tables_are_added_without_losing_digits():
     n = len(points)
     assert (np.abs(sums - exact) <= n * (transform.errors + transform.rounding(n))).all()
     assert transform.rounding(10**9) < 1.1 * transform.rounding(10**6)
-
-
-def test_no_records():
-    count, sums = moment_transform(2, 5, 1e-8).sums(iter([]))
-    assert count == 0
-    np.testing.assert_array_equal(sums, np.zeros((5, 5)))
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,8 @@ def test_values():
     squares = [(x - a) ** 2 + (y - b) ** 2 for a, b in query.centres]
     expected = np.exp(-2 * squares[0]) - 0.5 * np.exp(-2 * squares[1])
     np.testing.assert_allclose(query(points), expected, rtol=1e-12, atol=1e-14)
+    for bandwidth in (1e-150, 1e150):
+        assert GaussianMixture([[0.5]], [1.0], bandwidth)([[0.5]]) == [1.0]
     polynomial = Polynomial([[3, 0], [1, 2], [0, 0]], [1.0, -2.0, 0.5])
     np.testing.assert_allclose(polynomial(points), x**3 - 2 * x * y**2 + 0.5, atol=1e-14)
     wave = Waves([[2.0, -1.0]], [3.0], [0.4])
@@ -156,6 +158,10 @@ def test_files_that_hold_no_query(description, message):
     ("build", "message"),
     [
         (lambda: GaussianMixture([[0.0]], [1.0], 0.0), "bandwidth must be .* got 0.0"),
+        *(
+            (lambda h=h: GaussianMixture([[0.2]], [1.0], h), "must be from 1e-150 to 1e150, got ")
+            for h in (1e-200, 0.9e-150, 1.1e150, 1e200)  # their squares must fit in float64
+        ),
         (lambda: GaussianMixture([[0.0]], [1.0, 2.0], 1.0), "weights must have shape"),
         (lambda: GaussianMixture([[math.nan]], [1.0], 1.0), "centres must be finite"),
         (lambda: GaussianMixture(np.empty((0, 2)), [], 1.0), "centres must not be empty"),
