@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -126,8 +126,6 @@ def _relative(deviations: npt.ArrayLike) -> FloatArray:
 
 #: Name of the file layout, which each file states. `load` refuses files of any other layout.
 FORMAT = "geomdp smooth summary 1"
-#: Exceptions that the content of a damaged or foreign file can raise.
-_MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class SmoothAnswer(NamedTuple):
@@ -151,26 +149,12 @@ class SmoothAnswer(NamedTuple):
 class SmoothRelease:
     """Noisy Chebyshev moments, with all that is needed to answer smooth queries from them.
 
-    Parameters
-    ----------
-    moments : (t,) * d array
-        Noisy sums over the records, divided by n, for t degrees in each of d variables. The first
-        entry, the constant moment, is set to 1 and not measured (see `SmoothAnswer`).
-    noise_std : (t,) * d array
-        Standard deviation of the noise on each moment; 0 for the constant moment.
-    n : int
-        Number of records; under add/remove, the declared number by which the sums are divided.
-    smoothness : int
-        Number K of bounded derivatives for which the number of moments was chosen. Queries with
-        another number are answered, too.
-    numerical_error : float
-        Bound on the numerical error of every moment before noise.
-    guarantee : Guarantee
-        The privacy guarantee of this release.
-    schema : Schema, optional
-        The real columns that are the variables. Their public bounds are mapped to -1 and 1.
-    post_processed : bool
-        Whether a `MomentProjection` has changed the moments, but not `noise_std`.
+    `moments`, an array of shape (t,) * d for t degrees in each of d variables, holds noisy sums
+    over the records divided by n, and `noise_std` the standard deviations of their noise. The first
+    entry, the constant moment, is set to 1 and not measured. `numerical_error` bounds the error of
+    every moment before noise. The bounds of `schema`, if given, are mapped to -1 and 1.
+    `post_processed` says whether a `MomentProjection` has changed the moments. Queries of another
+    number of bounded derivatives than `smoothness` are answered, too.
 
     Examples
     --------
@@ -216,21 +200,13 @@ class SmoothRelease:
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
         """Estimate the mean of a function over the records. Every call is post-processing.
 
-        Under add/remove see `SmoothAnswer`.
+        `query` is a `SmoothQuery`, or a function that maps points (b, d) of [-1, 1]^d to values
+        (b,). `filter` is the rule for the coefficients of the polynomial, from the Chebyshev
+        coefficients of the function; by default `Truncation()`. Under add/remove see
+        `SmoothAnswer`.
 
-        Parameters
-        ----------
-        query : callable
-            A `SmoothQuery`, or a function that maps points (b, d) of [-1, 1]^d to values (b,).
-        filter : Filter, optional
-            Rule for the coefficients of the polynomial, from the Chebyshev coefficients of the
-            function; by default `Truncation()`.
-
-        Raises
-        ------
-        ValueError
-            If `query` does not return a finite real number for each point, if a value depends on
-            the other points of the array, or if a `SmoothQuery` does not have d variables.
+        ``ValueError`` if `query` does not return a finite real number for each point, if a value
+        depends on the other points of the array, or if a `SmoothQuery` does not have d variables.
         """
         chosen = Truncation() if filter is None else filter
         return self.combine(approximate(query, self.degree, self.d, chosen))
@@ -251,20 +227,14 @@ class SmoothRelease:
     def projected(self, projection: MomentProjection) -> SmoothRelease:
         """This release with its moments replaced by the nearest moments of a distribution.
 
-        This is post-processing, so `guarantee` stays the same. So does `noise_std`: standard
-        deviations after the projection are unknown, because they depend on the records.
+        Use `MomentProjection.semidefinite(release.noise_std)` for one variable, and
+        `MomentProjection.on_grid(release.noise_std, per_axis)` for several. This is
+        post-processing, so `guarantee` stays the same. So does `noise_std`: standard deviations
+        after the projection are unknown, because they depend on the records.
 
-        Parameters
-        ----------
-        projection : MomentProjection
-            Use `MomentProjection.semidefinite(release.noise_std)` for one variable, and
-            `MomentProjection.on_grid(release.noise_std, per_axis)` for several.
-
-        Raises
-        ------
-        ValueError
-            If the projection is for moments of another shape. Under add/remove: moments are then
-            multiples of the moments of distributions, so no projection is known to lower the error.
+        ``ValueError`` if the projection is for moments of another shape. Also under add/remove:
+        moments are then multiples of the moments of distributions, so no projection is known to
+        lower the error.
         """
         if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
             raise ValueError(
@@ -302,41 +272,37 @@ class SmoothRelease:
         """
         try:
             arrays = read_arrays(Path(path), ("record", "moments", "noise_std"))
-            return _from_record(parsed(str(arrays.pop("record"))), arrays)
-        except _MALFORMED as error:
+            record = parsed(str(arrays.pop("record")))
+            if record["format"] != FORMAT:
+                raise ValueError(f"format must be {FORMAT!r}, got {record['format']!r}")
+            d, degree = whole(record["d"], "d"), whole(record["degree"], "degree", minimum=2)
+            shape = (degree,) * d
+            moments, deviations = (finite_array(arrays[k], k, d) for k in ("moments", "noise_std"))
+            for name, array in (("moments", moments), ("noise_std", deviations)):
+                if array.shape != shape:
+                    raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+            if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
+                raise ValueError(
+                    "the constant moment must be 1 with noise_std 0; no noise_std may be negative"
+                )
+            description, post_processed = record["schema"], record["post_processed"]
+            schema = None if description is None else Schema.from_json(json.dumps(description))
+            if schema is not None:
+                check_schema(schema, d)
+            if not isinstance(post_processed, bool):
+                raise ValueError(f"post_processed must be true or false, got {post_processed!r}")
+            return cls(
+                moments=moments,
+                noise_std=deviations,
+                n=whole(record["n"], "n"),
+                smoothness=whole(record["smoothness"], "smoothness"),
+                numerical_error=positive(record["numerical_error"], "numerical_error"),
+                guarantee=Guarantee.from_dict(record["guarantee"]),
+                schema=schema,
+                post_processed=post_processed,
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a smooth summary: {error}") from error
-
-
-def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> SmoothRelease:
-    """The release from the metadata and arrays of a file; ``ValueError`` if they do not agree."""
-    if record["format"] != FORMAT:
-        raise ValueError(f"format must be {FORMAT!r}, got {record['format']!r}")
-    d, degree = whole(record["d"], "d"), whole(record["degree"], "degree", minimum=2)
-    shape = (degree,) * d
-    moments, deviations = (finite_array(arrays[k], k, d) for k in ("moments", "noise_std"))
-    for name, array in (("moments", moments), ("noise_std", deviations)):
-        if array.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
-        raise ValueError(
-            "the constant moment must be 1 with noise_std 0; no noise_std may be negative"
-        )
-    description, post_processed = record["schema"], record["post_processed"]
-    schema = None if description is None else Schema.from_json(json.dumps(description))
-    if schema is not None:
-        check_schema(schema, d)
-    if not isinstance(post_processed, bool):
-        raise ValueError(f"post_processed must be true or false, got {post_processed!r}")
-    return SmoothRelease(
-        moments=moments,
-        noise_std=deviations,
-        n=whole(record["n"], "n"),
-        smoothness=whole(record["smoothness"], "smoothness"),
-        numerical_error=positive(record["numerical_error"], "numerical_error"),
-        guarantee=Guarantee.from_dict(record["guarantee"]),
-        schema=schema,
-        post_processed=post_processed,
-    )
 
 
 def check_schema(schema: Schema, d: int) -> None:

@@ -274,7 +274,10 @@ class Polynomial(ClosedForm):
         return total
 
     def _order_bounds(self, order: int) -> FloatArray:
-        factors = falling_factorials(self.exponents.T, order)
+        # The largest |(d/du)^j u^e| on [-1, 1] is e (e - 1) ... (e - j + 1).
+        steps = self.exponents.T - np.arange(order)[:, None, None]
+        ones = np.ones((1, *self.exponents.T.shape))
+        factors = np.concatenate([ones, np.cumprod(np.maximum(steps, 0), axis=0)])
         return np.asarray(largest_product(factors) @ np.abs(self.coefficients))
 
 
@@ -466,13 +469,6 @@ def powers(base: float | FloatArray, order: int) -> FloatArray:
     """Powers 0..`order` of numbers >= 0; the exponent is the first axis."""
     base = np.asarray(base, dtype=np.float64)
     return np.asarray(base ** np.arange(order + 1).reshape(-1, *[1] * base.ndim))
-
-
-def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
-    """Largest |(d/du)^j u^e| on [-1, 1], e (e - 1) ... (e - j + 1), for j = 0..`order` (axis 0)."""
-    factors = exponents - np.arange(order).reshape(-1, *[1] * exponents.ndim)
-    ones = np.ones((1, *exponents.shape))
-    return np.concatenate([ones, np.cumprod(np.maximum(factors, 0), axis=0)])
 
 
 def largest_product(factors: FloatArray) -> FloatArray:
