@@ -82,8 +82,7 @@ def stream(kind: type[SparseVectorStream], **rest: Any) -> Case:
     )
 
 
-def online(caller: Caller) -> Any:
-    del caller
+def online(_: Caller) -> Any:
     rule = gd.mechanisms.MultiplicativeWeights(2)
     return gd.OnlineConstruction(rule, n=N, queries=2, privacy=ONE, records=RECORDS)
 

@@ -77,6 +77,13 @@ def test_potentials_fall_and_updates_keep_their_bound(name, seed):
     assert 0 < updates <= rule.bound(ALPHA)
 
 
+def test_weights_learn_at_half_the_accuracy():
+    """A query that is 1 on one of M = 40 elements raises its weight by the factor e^(alpha / 2)."""
+    hypothesis, grown = MultiplicativeWeights(SIZE).start(ALPHA), math.exp(ALPHA / 2)
+    hypothesis.update(DenseQuery(np.arange(SIZE) == 3), 1.0)
+    assert hypothesis.distribution[3] == pytest.approx(grown / (SIZE - 1 + grown), rel=1e-14)
+
+
 @pytest.mark.parametrize(("queries", "alpha"), [(1, 0.3), (15, 0.2), (1000, 0.05)])
 def test_net_size_is_the_least_for_which_random_records_serve(queries, alpha):
     """By Hoeffding's inequality, random records err by over alpha with chance at most `failure`."""
@@ -173,15 +180,6 @@ def test_sparse_weights_slots_are_the_smallest_that_suffice(sparsity, alpha):
     assert slots / (math.log(slots) + 1) >= target
     assert slots == 1 or (slots - 1) / (math.log(slots - 1) + 1) < target
     assert sparsity * math.floor(rule.bound(alpha)) <= slots  # so updates never run out of slots
-
-
-def test_sparse_weights_first_update():
-    rule = SparseMultiplicativeWeights(1)
-    hypothesis = rule.start(0.5)
-    hypothesis.update(SparseQuery.counting(["x"]), 1.0)
-    grown = math.exp(0.25)
-    assert hypothesis.weight("x") == pytest.approx(grown / (88 - 1 + grown), rel=1e-14)
-    assert hypothesis.weight("never seen") == pytest.approx(1 / (88 - 1 + grown), rel=1e-14)
 
 
 @pytest.mark.parametrize("universe", [60, 10**12])
