@@ -67,9 +67,8 @@ TESTS = {
     "noise": ("tests/noise", "tests/laws/test_noises.py", "tests/laws/test_single_numbers.py"),
     "mechanisms/additive_noise": (
         "tests/laws/test_mechanisms.py",
-        *_of_mechanisms("oracles real_answers release_order arguments joint_tables"),
-        *_of_mechanisms("certified_bodies certified_rows cone recursive spectral tight_cone"),
-        *_of_mechanisms("residual_gaussian rounded_gaussian rounded_releases"),
+        *_of_mechanisms("oracles exact_table exact_proofs exact_sums release_order arguments"),
+        *_of_mechanisms("joint_tables cone recursive spectral tight_cone residual_gaussian"),
     ),
     "mechanisms/interactive": (
         "tests/laws/test_interactive.py",
@@ -81,7 +80,7 @@ TESTS = {
         "tests/hostile/test_extreme_scales.py",
         *_of_mechanisms("arguments contracts ledger_use release_order texts"),
         *_of_mechanisms(
-            "exact_paths noisy_answers oracles priors rounded_releases unseeded_streams"
+            "exact_paths exact_table exact_sums noisy_answers oracles priors unseeded_streams"
         ),
     ),
     "mechanisms/post_processed": (
@@ -89,19 +88,17 @@ TESTS = {
         *_of_mechanisms("oracles coarse fitted priors projected shrunk"),
     ),
     "mechanisms/second_moments": _of_mechanisms(
-        "second_moment pair_marginals real_answers contracts texts"
+        "second_moment pair_marginals exact_sums contracts texts"
     ),
     "mechanisms/few_queries": _of_mechanisms("few_queries"),
     "mechanisms/selection": _of_mechanisms("selection"),
-    "mechanisms/smooth": _of_mechanisms(
-        "smooth_noise smooth_summary moment_projection texts"
-    ),
+    "mechanisms/smooth": _of_mechanisms("smooth_noise smooth_summary moment_projection texts"),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",
         *_of_mechanisms("sparse_project rounded_rows ledger_use texts"),
     ),
     "mechanisms/strategies": _of_mechanisms(
-        "strategies joint_tables residual_scales rounded_measurements residual_gaussian"
+        "strategies joint_tables residual_scales exact_table exact_proofs residual_gaussian"
     ),
     "bounds/checker": ("tests/bounds",),
 }
