@@ -528,7 +528,7 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
             off / noise.rate + 4 * UNIT * value
             for (_, off), value in zip(radii, sizes, strict=True)
         ]
-        uniforms = words[2 * shape :].reshape(2, -1) * 2.0**-WORD_BITS
+        uniforms = words[2 * shape :].reshape(2, -1).astype(np.float64) * 2.0**-WORD_BITS
         (one, two), gaps = near_correlations(uniforms, order)
         # A bound is infinite if a logarithm was taken of a number too near to 0. `np.max` keeps
         # NaN, but Python's `max` would drop a NaN from the second matrix.

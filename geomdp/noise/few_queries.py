@@ -47,17 +47,9 @@ def checked_epsilon(epsilon: float) -> float:
 class StaircaseNoise:
     """The noise on one real number with the least variance under epsilon-differential privacy.
 
-    Let D = `width`, and let g be the share below. The density at x is proportional to
-    exp(-epsilon k(|x|)), where k(r) = floor(r / D) if r mod D < g D, else k(r) = floor(r / D) + 1.
-    For numbers at most D apart, the values of k differ by at most 1. So if a number s changes by at
-    most D between neighbours, s + Z is epsilon-differentially private.
-
-    With b = exp(-epsilon), the share is
-
-        g = ((b (1 + b) / 2)^(1/3) - b) / (1 - b).
-
-    This g minimises the variance. For large epsilon the standard deviation is near D (b / 2)^(1/3),
-    and that of Laplace noise is 2^(1/2) D / epsilon.
+    For D = `width` and g = `share`, the density at x is proportional to exp(-epsilon k(|x|)), where
+    k(r) = floor(r / D) if r mod D < g D, else k(r) = floor(r / D) + 1. For numbers at most D apart,
+    the values of k differ by at most 1.
     """
 
     width: float
@@ -73,7 +65,7 @@ class StaircaseNoise:
 
     @cached_property
     def share(self) -> float:
-        """The share g of a step, between 0 and 1/2."""
+        """g = ((b (1 + b) / 2)^(1/3) - b) / (1 - b) for b = exp(-epsilon), of least variance."""
         b = math.exp(-self.epsilon)
         # With c = (b (1 + b) / 2)^(1/3), g is (c - b) / (1 - b). Numerator and denominator are
         # multiplied by c^2 + c b + b^2, because for small epsilon c - b and 1 - b would lose all
@@ -194,15 +186,9 @@ def ratio_or_infinite(
 class GeometricNoise:
     """Independent two-sided geometric noise on whole multiples of a unit in every coordinate.
 
-    Z_i = u_i G_i with P(G_i = j) = q_i^|j| (1 - q_i) / (1 + q_i) for all whole numbers j.
-
-    The rates are q_i = exp(-u_i / b). So P(Z = z) is proportional to exp(-||z||_1 / b), as for
-    `LaplaceNoise`, on the lattice of all z whose coordinate i is a whole multiple of the unit u_i.
-    If sums of neighbours differ by a vector of the lattice with an l1 norm of at most D, the sums
-    plus Z are D/b-differentially private.
-
-    The variance of Z_i is 2 u_i^2 q_i / (1 - q_i)^2, below the 2 b^2 of Laplace noise for all u_i.
-    For b far below u_i, it is near 2 u_i^2 exp(-u_i / b).
+    Z_i = u_i G_i with P(G_i = j) = q_i^|j| (1 - q_i) / (1 + q_i) for all whole numbers j, with
+    q_i = exp(-u_i / b). So P(Z = z) is proportional to exp(-||z||_1 / b) on the lattice of all z
+    whose coordinate i is a whole multiple of the unit u_i.
     """
 
     units: FloatArray = field(repr=False)
@@ -311,12 +297,7 @@ class LatticeBoxNoise:
 
     Coordinate i of z is a whole multiple of the unit u_i, and k(z) is the largest of the
     ceil(|z_i| / (c_i u_i)), the least number of lattice vectors in the box {v: |v_i| <= c_i u_i}
-    that add up to z. A shift by such a vector changes k by at most 1. So if sums of neighbours
-    differ by such vectors, the sums plus Z are epsilon-differentially private.
-
-    Z is 0 with probability 1 / s, where s is the sum of exp(-epsilon k(z)) over all z. For large
-    epsilon, s - 1 is near a constant times exp(-epsilon), so the root mean squared error falls like
-    exp(-epsilon / 2) for any m. For small epsilon the noise is close to `KNormNoise` of the box.
+    that add up to z. A shift by such a vector changes k by at most 1.
     """
 
     units: FloatArray = field(repr=False)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from flint import arb, ctx
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, finite_array, positive, require_type
+from geomdp._validation import batch, finite_array, positive
 from geomdp.bodies.base import off_span
 from geomdp.geometry.results import Estimate
 from geomdp.noise.points import linear_map, scaled_variables
@@ -162,14 +162,9 @@ class ResidualNoise:
     """Noise on the weighted cells of all tables, from independent Gaussian noise on residuals.
 
     The noise on the residual of a set A (see `Residuals`) consists of the same differences of
-    Gaussian variables of variance s_A. As a vector over cells, the noisy residual is (tensor over i
-    in A of I - J / l_i)(y + g), with the table y of A, g ~ N(0, s_A I), l_i levels of column i, and
-    a matrix J of ones. Cells are computed from the noisy residuals, so tables agree on the columns
-    they share.
-
-    For a column of two levels, one variable replaces the difference of two. So s_A = t_A^2 / 2^b,
-    where t_A is the standard deviation of the variables that are drawn, and b columns of A have two
-    levels.
+    Gaussian variables of variance s_A = t_A^2 / 2^b. Here t_A = `scales`[A] is the standard
+    deviation of the variables that are drawn, and b columns of A have two levels: for each, one
+    variable replaces the difference of two.
     """
 
     residuals: Residuals
@@ -178,13 +173,7 @@ class ResidualNoise:
     sampler = Exact()
 
     def __post_init__(self) -> None:
-        require_type(self.residuals, Residuals, "residuals")
         scales = finite_array(self.scales, "scales", ndim=1)
-        if len(scales) != self.residuals.count:
-            raise ValueError(
-                f"scales must hold one number for each of {self.residuals.count} sets of columns, "
-                f"got {len(scales)}"
-            )
         if scales.min() < 0 or scales.max() == 0:
             raise ValueError(f"scales must be at least 0 and not all 0, got {scales.min()}")
         object.__setattr__(self, "scales", scales)

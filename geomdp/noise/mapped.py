@@ -123,9 +123,7 @@ class Part:
 class MappedNoise:
     """Z = sum over i of T_i Z_i with independent Z_i.
 
-    Let y_i be sums over records such that y_i + Z_i is epsilon_i-DP. If the answers are sum T_i y_i
-    plus public numbers, the answers plus Z are post-processing of all y_i + Z_i, and so
-    (sum of epsilon_i)-DP by composition.
+    If sums y_i plus Z_i are epsilon_i-DP, the sum of the T_i (y_i + Z_i) is post-processing.
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:

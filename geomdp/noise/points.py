@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import reduce, singledispatch
 from itertools import accumulate, pairwise
 from operator import mul
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from flint import arb, arb_mat
 
@@ -49,9 +49,6 @@ from geomdp.noise.rounding import (
     gaussians,
     laplaces,
 )
-
-if TYPE_CHECKING:
-    from geomdp.noise.mapped import Map
 
 # Random numbers and vectors
 
@@ -162,11 +159,10 @@ def scaled_variables(variables: Callable[[int, Draw], Vector], scales: FloatArra
     ]
 
 
-def linear_map(matrix: Map) -> LinearMap:
+def linear_map(matrix: npt.ArrayLike | sp.csr_array) -> LinearMap:
     """The map x -> matrix @ x in ball arithmetic, for a dense, sparse or implicit matrix (m, k)."""
-    m, k = matrix.shape
-    listed = matrix if sp.issparse(matrix) else np.asarray(matrix)
-    sparse = sp.csr_array(listed, copy=True)
+    sparse = sp.csr_array(matrix if sp.issparse(matrix) else np.asarray(matrix), copy=True)
+    m, k = sparse.shape
     sparse.eliminate_zeros()
     if sparse.nnz > DENSE * m * k:
         exact = arb_mat(m, k, sparse.toarray().ravel().tolist())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from flint import arb, ctx, fmpq
@@ -313,41 +313,11 @@ def _by_floats(
     raise Undecided
 
 
-# Exact and simulated noise behind one protocol
+# Exact and simulated noise on single numbers
 
 #: Length of the first window of values that `first_reaching` compares with the threshold. Lengths
 #: double from window to window.
 FIRST_WINDOW = 64
-
-
-class Values(Protocol):
-    """A list of k noisy values that can only be compared with thresholds."""
-
-    def first_reaching(self, begin: int, threshold: Any) -> int:
-        """Index of the first value from `begin` on that is >= `threshold`; k if no value is."""
-
-
-class ScalarNoise(Protocol):
-    """Methods that add noise to numbers. Noisy thresholds and `Values` must not be released."""
-
-    @property
-    def arithmetic(self) -> str:
-        """The sentence about arithmetic in guarantees of mechanisms with this noise (SAM-6)."""
-
-    def threshold(self, value: float, scale: float) -> Any:
-        """`value` + Lap(scale), for use in `reaches` and `Values.first_reaching` only."""
-
-    def reaches(self, value: ExactNumber, scale: float, threshold: Any) -> bool:
-        """Whether `value` + Lap(scale) is at least `threshold`."""
-
-    def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """The k `values` + independent Lap(scale) draws, to be compared with thresholds."""
-
-    def laplace(self, value: ExactNumber, scale: float) -> float:
-        """`value` + Lap(scale), of density exp(-|x| / scale) / (2 scale)."""
-
-    def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """The exponential mechanism (GEN-3): eps-DP for `scale` = 2 sensitivity / eps."""
 
 
 class GeneratorNoise:
@@ -364,7 +334,7 @@ class GeneratorNoise:
     def reaches(self, value: ExactNumber, scale: float, threshold: float) -> bool:
         return self.laplace(value, scale) >= threshold
 
-    def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
+    def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> _FloatValues:
         near = np.array(values, dtype=np.float64)
         return _FloatValues(near + self._rng.laplace(0.0, scale, size=len(near)))
 
@@ -395,7 +365,8 @@ class ExactNoise(NotCopied):
     """Real-valued Laplace and Gumbel noise, compared exactly or correctly rounded (X-GRID).
 
     Float64 decides a comparison if the difference exceeds a proved error bound. Otherwise ball
-    arithmetic does, with more bits of the same draw from the operating system.
+    arithmetic does, with more bits of the same draw from the operating system. Noisy thresholds and
+    values must not be released. `GeneratorNoise` simulates the methods of this class.
     """
 
     arithmetic = DECIDED_ARITHMETIC
@@ -404,21 +375,23 @@ class ExactNoise(NotCopied):
         self._numbers = LaplaceNumbers()
 
     def threshold(self, value: float, scale: float) -> NoisyThreshold:
-        """The first 124 bits of each uniform number are drawn at once, later bits when needed."""
+        """`value` + Lap(scale), for use in `reaches` and `first_reaching` only."""
         return NoisyThreshold(value, scale, self._numbers.one())
 
     def reaches(self, value: ExactNumber, scale: float, threshold: NoisyThreshold) -> bool:
+        """Whether `value` + Lap(scale) is at least `threshold`."""
         return threshold.reached_by(value, scale, self._numbers.one())
 
-    def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
+    def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> NoisyValues:
         exact = values.tolist() if isinstance(values, np.ndarray) else values
         return NoisyValues(exact, np.array(values, dtype=np.float64), scale, self._numbers)
 
     def laplace(self, value: ExactNumber, scale: float) -> float:
-        """Rounded to a multiple of a power of two <= scale / 1024."""
+        """`value` + Lap(scale), rounded to a multiple of a power of two <= scale / 1024."""
         return rounded_value(value, scale, self._numbers.one())
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
+        """The exponential mechanism (GEN-3): eps-DP for `scale` = 2 sensitivity / eps."""
         self._require_own_process()
         return noisy_argmax(scores, scale)
 
@@ -432,6 +405,9 @@ class ExactNoise(NotCopied):
         """`noisy_argmax` for exact scores; see `geomdp.noise.scalar.exact_argmax`."""
         self._require_own_process()
         return exact_argmax(near, errors, exact, scale)
+
+
+ScalarNoise: TypeAlias = GeneratorNoise | ExactNoise
 
 
 def scalar_noise(rng: RandomState) -> ScalarNoise:

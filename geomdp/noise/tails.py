@@ -113,10 +113,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """The c_j with P(|Z_j| <= c_j for all j) >= confidence, proportional to standard deviations.
 
-    c_j = c s_j with the standard deviation s_j of Z_j, and a quantile c of the maximum over j of
-    |Z_j| / s_j. It has a closed form for Laplace noise. For `ResidualNoise`, which can have
-    millions of cells, c is an upper bound in closed form (Sidak 1967). For other noise, c is an
-    order statistic over public draws, see the notes of `half_widths` (X-INT).
+    They are computed as in `half_widths` (X-INT), from the maximum over j of |Z_j| / s_j.
     """
     beta = 1 - probability(confidence, "confidence")
     checked_noise(noise)

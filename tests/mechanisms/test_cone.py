@@ -17,7 +17,7 @@ from geomdp.mechanisms.additive_noise.base import proved
 from geomdp.mechanisms.additive_noise.sums import Change, RealRecords
 from geomdp.noise import ConeNoise, half_widths
 from geomdp.noise.tails import LEAST_DRAWS, simultaneous_half_widths
-from geomdp.privacy import ZCDP, Adjacency, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import (
     BoxSecondMoment,
     Explicit,
@@ -166,18 +166,6 @@ def test_other_workloads_are_refused(workload) -> None:
         Cone(workload, n=5, privacy=PURE)
 
 
-def test_claims_and_bad_parameters() -> None:
-    mechanism = Cone(Prefixes(4), n=7, privacy=PURE)
-    assert str(mechanism.guarantee).startswith("1-DP, replace-one")
-    assert mechanism.with_n(14).predicted_rmse.value == pytest.approx(
-        mechanism.predicted_rmse.value / 2, rel=1e-12
-    )
-    with pytest.raises(ValueError, match="must number n = 7"):
-        mechanism.release(np.zeros(6, dtype=int))
-    with pytest.raises(ValueError, match="PureDP"):
-        Cone(Prefixes(4), n=7, privacy=ZCDP(1.0))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("radius", [0.0, 0.01, 1.0, 30.0])
 def test_shifts_by_answers_stay_in_the_cone_over_the_elliptope(radius: float) -> None:
     """A shift by (q, 1), where q are the sign products of a record, does not leave the cone.
@@ -287,7 +275,7 @@ def test_a_public_mean_is_released_exactly(constant: float, count: int) -> None:
     """A query with the same answer for all records has no noise, and no interval.
 
     The chance that a release misses the simultaneous box depends on the public draws, so the number
-    of misses is beta-binomial, as in tests/noise/test_intervals.py.
+    of misses is beta-binomial, as in tests/noise/test_tails.py.
     """
     W = Explicit(np.vstack([np.eye(count), np.full(count, constant)]))
     mechanism, releases = Cone(W, n=1000, privacy=PURE), 2000

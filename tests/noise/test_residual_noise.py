@@ -91,7 +91,7 @@ def test_all_cells_are_covered_by_sidaks_inequality() -> None:
     assert math.erf(widths[0] / math.sqrt(2)) ** noise.dimension == pytest.approx(0.95, rel=1e-12)
 
 
-@pytest.mark.parametrize("scales", [[1.0] * 3, [-1.0] + [1.0] * 6, [math.nan] * 7, [0.0] * 7])
+@pytest.mark.parametrize("scales", [[-1.0] + [1.0] * 6, [math.nan] * 7, [0.0] * 7])
 def test_scales_out_of_range_are_refused(scales: list[float]) -> None:
     with pytest.raises(ValueError, match="scales"):
         ResidualNoise(RESIDUALS, np.array(scales))

@@ -127,8 +127,8 @@ def proved_on_real_records(
         # could be rounded. A rounded centre a is as private as the exact centre, because a occurs
         # in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is public. Then the
         # proof of privacy also holds if r_1 - r_2 is published.
-        case ConeNoise(body=Spectraplex()):
-            entries = wishart_difference(noise.body.d, noise.rate, float(noise.centre[0]))
+        case ConeNoise(body=Spectraplex() as body):
+            entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))
             return ExactPath(sums, Rounded([Numbers(entries)], sums.grid(noise)))
         case ConeNoise():
             if not isinstance(noise.body, PsdBox):

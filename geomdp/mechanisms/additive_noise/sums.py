@@ -363,8 +363,8 @@ class RealRecords(ExactSums):
     @property
     def order(self) -> int | None:
         """d for products of two entries, with off-diagonals times sqrt(2) (svec); else None."""
-        products = isinstance(self.workload, SecondMoment | BoxSecondMoment)
-        return self.workload.d if products else None
+        workload = self.workload
+        return workload.d if isinstance(workload, SecondMoment | BoxSecondMoment) else None
 
     @property
     def _stretch(self) -> FloatArray:
@@ -380,8 +380,10 @@ class RealRecords(ExactSums):
 
     def numbers(self, noise: Noise) -> list[Numbers]:
         """Noise on answers as noise on sums of entries x_i, or of x_i x_j with i <= j."""
-        isotropic_noise = isinstance(noise, GaussianNoise)  # it fills R^m, so needs no basis
-        found = isotropic(noise.dimension, noise.scale) if isotropic_noise else exact_numbers(noise)
+        if isinstance(noise, GaussianNoise):  # it fills R^m, so it needs no basis
+            found = isotropic(noise.dimension, noise.scale)
+        else:
+            found = exact_numbers(noise)
         if self.order is None:
             return [Numbers(found.balls)]
         return [Numbers(matrix_entries(found.balls, self.order))]

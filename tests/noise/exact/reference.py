@@ -25,6 +25,33 @@ def floats(vector, n, seed):
     return np.array(rows)
 
 
+class Scripted:
+    """A source of bytes with stated words for the first number and random words for all others."""
+
+    def __init__(self, *first_words):
+        self._words = list(first_words)
+        self._filler = seeded(0)
+
+    def __call__(self, count):
+        data = self._filler(count)
+        if not self._words:
+            return data
+        own = self._words.pop(0) << (64 - WORD_BITS)
+        return own.to_bytes(8, "little") + data[8:]
+
+
+class Words:
+    """A source of bytes: the first words are the given values, and later words are random."""
+
+    def __init__(self, values):
+        self._values, self._rest = list(values), seeded(9)
+
+    def __call__(self, count):
+        own, self._values = self._values[: count // 8], self._values[count // 8 :]
+        data = b"".join((int(w) << (64 - WORD_BITS)).to_bytes(8, "little") for w in own)
+        return data + self._rest(count - len(data))
+
+
 class Reference:
     """The uniform numbers of a `Draw` to 434 bits, and random variables made of them by mpmath."""
 

@@ -15,7 +15,7 @@ from geomdp.noise import scalar, tables
 from geomdp.noise.rounding import LARGEST, NearVector, Undecided, UniformBits, nearest_by_floats
 from geomdp.noise.scalar import NoisyThreshold, NoisyValues, _by_floats
 from tests.noise.exact.reference import seeded
-from tests.noise.exact.terms import Known, Supply, Terms
+from tests.noise.exact.test_stated_bounds import Known, Supply, Terms
 
 #: Gaps in units of the margin. No gap is so near to the margin that rounding matters.
 RATIOS = [0.55, 0.7, 0.8, 1.2, 1.3, 1.45]

@@ -1,4 +1,4 @@
-"""Uniform points in ball arithmetic have the law of the float64 sampler, where both exist."""
+"""Random variables and uniform points of bodies in ball arithmetic have their known laws."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import inspect
 
 import numpy as np
 import pytest
+import scipy.stats
+from flint import arb, ctx
 
 import geomdp.bodies
 from geomdp.bodies import (
@@ -19,11 +21,113 @@ from geomdp.bodies import (
     TriangulatedPolytope,
 )
 from geomdp.bodies.symmetrised import Shifted
-from geomdp.noise.points import LARGEST_EXPONENT, NO_EXACT_POINTS, uniform_point
-from geomdp.noise.rounding import NoExactPath
+from geomdp.noise.points import (
+    LARGEST_EXPONENT,
+    NO_EXACT_POINTS,
+    bartlett_factor,
+    decided_below,
+    direction,
+    dirichlet,
+    gamma,
+    half_gamma,
+    power_exponentials,
+    uniform_point,
+    whole_number,
+)
+from geomdp.noise.rounding import (
+    Draw,
+    NoExactPath,
+    Undecided,
+    UniformBits,
+    exponentials,
+    gaussians,
+    laplaces,
+)
 from tests.catalogue import cases_with
-from tests.noise.exact.reference import floats
-from tests.stats import LEVEL, ks_same, mean_agrees
+from tests.noise.exact.reference import floats, seeded
+from tests.stats import LEVEL, ks_same, ks_uniform, mean_agrees
+
+# Random variables
+
+
+LAW_DRAWS = 4000
+
+
+def generalised(p):
+    """Distribution on x > 0 with density proportional to exp(-x^p)."""
+    return scipy.stats.gengamma(a=1 / p, c=p)
+
+
+#: For each name, a function that draws independent variables, and the distribution of each.
+LAWS = {
+    "exponential": (lambda draw: exponentials(2, draw), scipy.stats.expon),
+    "laplace": (lambda draw: laplaces(3, draw), scipy.stats.laplace),
+    "gaussian": (lambda draw: gaussians(3, draw), scipy.stats.norm),
+    "gamma 5": (lambda draw: [gamma(5, draw)], scipy.stats.gamma(5)),
+    "gamma 1/2": (lambda draw: [half_gamma(1, draw)], scipy.stats.gamma(0.5)),
+    "gamma 7/2": (lambda draw: [half_gamma(7, draw)], scipy.stats.gamma(3.5)),
+    "share 1": (lambda draw: dirichlet(3, 2, draw)[:1], scipy.stats.beta(1, 2)),
+    "share 5/2": (lambda draw: dirichlet(3, 5, draw)[1:2], scipy.stats.beta(2.5, 5)),
+    # If x is a coordinate of a uniform unit vector in R^m, then (1 + x) / 2 has the distribution
+    # Beta((m - 1) / 2, (m - 1) / 2). Here m = 5.
+    "direction": (lambda draw: direction(5, draw)[4:], scipy.stats.beta(2, 2, loc=-1, scale=2)),
+    "power 1.25": (lambda draw: power_exponentials(2, arb(1.25), draw), generalised(1.25)),
+    "power 3": (lambda draw: power_exponentials(2, arb(3), draw), generalised(3)),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", sorted(LAWS))
+def test_law(name):
+    vector, law = LAWS[name]
+    draws = floats(vector, LAW_DRAWS, seed=1)
+    for j in range(draws.shape[1]):
+        ks_uniform(law.cdf(draws[:, j]), level=LEVEL / draws.shape[1])
+    if draws.shape[1] > 1:
+        ranks = law.cdf(draws) - 0.5
+        mean_agrees(ranks[:, 0] * ranks[:, 1], 0.0)
+
+
+def test_gamma_of_shape_0_is_0():
+    assert half_gamma(0, Draw(UniformBits(seeded(0)), 2)).is_zero()
+
+
+@pytest.mark.statistical
+def test_whole_numbers_are_uniform():
+    draw = Draw(UniformBits(seeded(2)), 2)
+    counts = np.bincount([whole_number(7, draw) for _ in range(LAW_DRAWS)], minlength=7)
+    assert len(counts) == 7
+    assert scipy.stats.chisquare(counts).pvalue > LEVEL
+
+
+@pytest.mark.statistical
+def test_bartlett_factor_has_the_moments_of_a_wishart_matrix():
+    """With k = 4 degrees of freedom, E (L L^T)_ij^2 is k (k + 2) if i = j, and k otherwise."""
+
+    def squares(draw):
+        rows = bartlett_factor(3, draw)
+        return [
+            sum((a * b for a, b in zip(rows[i], rows[j], strict=False)), start=arb(0)) ** 2
+            for i in range(3)
+            for j in range(i, 3)
+        ]
+
+    on, off = 4 * 6.0, 4.0
+    mean_agrees(floats(squares, LAW_DRAWS, seed=3), np.array([on, off, off, on, off, on]))
+
+
+def test_comparisons_are_decided_only_on_disjoint_balls():
+    with ctx.workprec(124):
+        assert decided_below(arb(1, 0.25), arb(2, 0.25))
+        assert not decided_below(arb(2, 0.25), arb(1, 0.25))
+        assert not decided_below(arb(1), arb(1))
+        for first, second in ((arb(1, 0.75), arb(2, 0.75)), (arb("nan"), arb(1))):
+            with pytest.raises(Undecided):
+                decided_below(first, second)
+
+
+# Uniform points
+
 
 DRAWS = 1500
 
@@ -78,9 +182,9 @@ def test_points_have_the_law_of_the_float64_sampler(case):
     others = body.sample_uniform(40_000, np.random.default_rng(8))
     # Compare each coordinate, and one linear combination, whose law depends on their joint law.
     mixed = np.random.default_rng(9).standard_normal(body.dimension)
-    for direction in (*np.eye(body.dimension), mixed):
+    for axis in (*np.eye(body.dimension), mixed):
         # Coordinates that are constant may differ by rounding errors, which `np.round` removes.
-        first, second = np.round(points @ direction, 9), np.round(others @ direction, 9)
+        first, second = np.round(points @ axis, 9), np.round(others @ axis, 9)
         ks_same(first, second, level=LEVEL / (body.dimension + 1))
 
 

@@ -1,0 +1,242 @@
+"""Points of `TableMoments`: exact maps to tables, and float64 that decides tries as balls do."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from flint import arb, ctx
+
+from geomdp.bodies import TableMoments
+from geomdp.noise import ConeNoise, PairedNoise, tables
+from geomdp.noise.points import gram, uniform_point
+from geomdp.noise.rounding import (
+    Draw,
+    UniformBits,
+    Vector,
+    exact_numbers,
+)
+from geomdp.noise.tables import cell_map, table_cells, total_violation, try_shape
+from geomdp.workloads import Marginals, MarginalTables, Parities
+from geomdp.workloads.structure import table_contrasts
+from tests.noise.exact.reference import seeded
+
+# Maps to tables
+
+
+def cells_of(levels, element):
+    """Indicators of the levels of each column, then their products for each pair of columns."""
+    units = [
+        [int(a == value) for a in range(count)]
+        for count, value in zip(levels, element, strict=True)
+    ]
+    pairs = [
+        a * b for first, second in itertools.combinations(units, 2) for a in first for b in second
+    ]
+    return [a for unit in units for a in unit] + pairs
+
+
+def elements(workload, levels):
+    """Each element, as a tuple of levels of the columns of the map, and its exact answers."""
+    for element in itertools.product(*(range(count) for count in levels)):
+        if isinstance(workload, Parities):
+            # The columns of the map are products of the first sign and another; level 0 means +1.
+            record = np.array([[1, *(1 - a for a in element)]])
+        else:
+            record = np.array([element])
+        yield element, workload.evaluate(record)[0]
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        MarginalTables([2, 3, 4], 2),
+        MarginalTables([3, 5], 1),
+        Marginals(4, 2),
+        Parities(4, 2),
+    ],
+    ids=repr,
+)
+def test_answers_of_every_element_are_exact(workload):
+    found = table_contrasts(workload)
+    exact = cell_map(found.levels, found.matrix, found.constant)
+    rows = exact.numerators.toarray().astype(int).tolist()
+    for element, answers in elements(workload, found.levels):
+        cells = cells_of(found.levels, element)
+        for row, constant, answer in zip(rows, exact.constant, answers, strict=True):
+            total = sum(a * cell for a, cell in zip(row, cells, strict=True)) + int(constant)
+            assert Fraction(total, exact.denominator) == Fraction(answer)
+
+
+def test_cells_and_contrasts_are_of_one_point():
+    levels = (3, 2, 4)
+    body = TableMoments(levels)
+    with ctx.workprec(124):
+        cells = table_cells(levels, body.violation, Draw(UniformBits(seeded(1)), 2))
+        point = uniform_point(body)(Draw(UniformBits(seeded(1)), 2))
+    tables = body.tables(np.array([[float(x) for x in point]]))[0]
+    starts = [0, 3, 5, 9]
+    expected = [tables[a, a] for a in range(9)]
+    for i, j in itertools.combinations(range(3), 2):
+        expected += tables[starts[i] : starts[i + 1], starts[j] : starts[j + 1]].ravel().tolist()
+    np.testing.assert_allclose([float(x) for x in cells], expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("limit", [np.inf, 0.05])
+def test_noise_through_cells_is_the_noise_through_contrasts(limit):
+    """The same bits give the same noise, whether coefficients are exact or rounded irrationals."""
+    found = table_contrasts(MarginalTables([3, 2, 2], 2))
+    body = TableMoments(found.levels, limit)
+    for noise in (
+        ConeNoise(body, 0.5, np.zeros(body.dimension), found.matrix, found.constant),
+        PairedNoise(body, 0.5, found.matrix),
+    ):
+        # The first row has irrational coefficients on cells, so all rows go through contrasts.
+        odd = sp.csr_array(sp.vstack([found.matrix[[0]] * np.pi, found.matrix]))
+        if isinstance(noise, ConeNoise):
+            constant = np.concatenate([[0.0], found.constant])
+            other = ConeNoise(body, 0.5, np.zeros(body.dimension), odd, constant)
+        else:
+            other = PairedNoise(body, 0.5, odd)
+        with ctx.workprec(124):
+            cells = exact_numbers(noise).balls(Draw(UniformBits(seeded(2)), 2))
+            contrasts = exact_numbers(other).balls(Draw(UniformBits(seeded(2)), 2))[1:]
+        for a, b in zip(cells, contrasts, strict=True):
+            assert abs(float(a - b)) < 1e-12
+
+
+def test_counts_of_one_table_add_up_exactly():
+    """Under a public number of records the cells of a table have noise that sums to 0."""
+    found = table_contrasts(MarginalTables([3, 2], 2))
+    noise = PairedNoise(TableMoments((3, 2)), 1.0, found.matrix)
+    with ctx.workprec(300):
+        vector = exact_numbers(noise).balls(Draw(UniformBits(seeded(3)), 5))
+        total = sum(vector[1:], start=vector[0])
+    assert total.contains(0)
+    assert total.rad() < 2.0**-200
+
+
+def test_maps_without_whole_coefficients_are_left_alone():
+    found = table_contrasts(MarginalTables([3, 2], 2))
+    assert cell_map(found.levels, found.matrix * 1.001) is None
+    assert cell_map(found.levels, found.matrix, found.constant + 1e-3) is None
+    assert cell_map((101, 103, 107), sp.csr_array((1, 1))) is None
+
+
+# Tries of rejection sampling
+
+
+LEVELS = [(2, 2), (3, 2, 4), (2, 2, 2, 2, 2, 2), (7, 2, 5, 3)]
+
+
+def exact_violation(columns: list[list[Vector]]) -> arb:
+    starts = [0, *itertools.accumulate(map(len, columns))]
+    return tables._violation(gram([vector for column in columns for vector in column]), starts)
+
+
+def compared(levels: tuple[int, ...], count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each try, the error of the total violation in float64, and the bound on this error."""
+    draw, shape = Draw(UniformBits(seeded(seed)), 2), try_shape(levels)
+    tries = shape.evaluate(draw.leading(count * shape.numbers).reshape(count, shape.numbers))
+    errors = []
+    with ctx.workprec(124):
+        for place in range(count):
+            columns = tables._columns(levels, draw.ahead(place * shape.numbers))
+            errors.append(float(abs(exact_violation(columns) - float(tries.violation[place]))))
+    return np.array(errors), tries.error
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+def test_violations_are_within_their_bounds_which_are_small(levels):
+    errors, bounds = compared(levels, 40, 1)
+    assert (errors <= bounds).all()
+    assert np.median(bounds) < 1e-4
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+def test_a_try_reads_as_many_numbers_as_its_shape_says(levels):
+    draw, shape = Draw(UniformBits(seeded(2)), 2), try_shape(levels)
+    tables._columns(levels, draw)
+    # The next number after a try is the same as after skipping `shape.numbers` numbers.
+    rest = Draw(UniformBits(seeded(2)), 2)
+    rest.skip(shape.numbers)
+    assert draw._next == rest._next
+
+
+def test_one_number_read_in_the_wrong_place_is_seen(monkeypatch):
+    """The comparison fails if float64 reads the first two numbers of a try instead of the last."""
+    true = tables.TryShape.evaluate
+
+    def swapped(self, uniforms):
+        wrong = uniforms.copy()
+        wrong[:, [-1, -2]] = uniforms[:, [0, 1]]
+        return true(self, wrong)
+
+    monkeypatch.setattr(tables.TryShape, "evaluate", swapped)
+    errors, bounds = compared((3, 2, 4), 40, 1)
+    assert (errors > bounds).any()
+
+
+def test_numbers_at_the_ends_of_the_unit_interval_leave_a_try_open():
+    shape = try_shape((3, 2, 4))
+    uniforms = np.full((3, shape.numbers), 0.3)
+    uniforms[0, 0], uniforms[1, 0], uniforms[2] = 0.0, 1.0, 0.0
+    tries = shape.evaluate(uniforms)
+    assert not tries.refused(0.1).any()
+    assert not tries.accepted(0.1).any()
+
+
+@pytest.mark.parametrize("first", [1, 16])
+def test_points_do_not_depend_on_how_many_tries_are_made_together(monkeypatch, first):
+    levels, limit = (3, 2, 4, 2), 0.05
+    monkeypatch.setattr(tables, "FIRST_TRIES", first)
+    monkeypatch.setattr(tables, "MORE_TRIES", 5)
+    bits = UniformBits(seeded(3))
+    bits.words(0, 1 << 15, 2)  # the numbers then do not depend on the order in which they are read
+    points, read = [], []
+    for few in (0, 10**6):
+        monkeypatch.setattr(tables, "FEW_NUMBERS", few)
+        with ctx.workprec(124):
+            draw = Draw(bits, 2)
+            columns = tables._accepted(levels, limit, draw)
+            # The second point must have numbers of its own.
+            read += [draw._next, tables._accepted(levels, limit, draw) != columns, draw._next]
+        assert exact_violation(columns) <= limit
+        points.append([float(x) for column in columns for vector in column for x in vector])
+    # Balls alone and balls after float64 accept the same try.
+    np.testing.assert_array_equal(points[0], points[1])
+    assert read[:3] == read[3:]
+    assert read[0] % try_shape(levels).numbers == 0
+    assert 0 < read[0] < read[2]
+
+
+def test_points_do_not_depend_on_what_float64_decides(monkeypatch):
+    """If float64 leaves every try undecided, balls accept the try that was accepted before."""
+    levels, limit, points = (3, 2, 4, 2), 0.05, []
+    bits = UniformBits(seeded(3))
+    bits.words(0, 1 << 15, 2)
+    monkeypatch.setattr(tables, "FEW_NUMBERS", 0)
+
+    def undecided(tries, limit):
+        return np.zeros(len(tries.violation), dtype=bool)
+
+    for decisions in ({}, {"accepted": undecided, "refused": undecided}):
+        for name, decision in decisions.items():
+            monkeypatch.setattr(tables.Tries, name, decision)
+        with ctx.workprec(124):
+            draw = Draw(bits, 2)
+            columns = tables._accepted(levels, limit, draw)
+        points.append([float(x) for column in columns for row in column for x in row])
+        assert draw._next > try_shape(levels).numbers  # the first try is refused
+    assert points[0] == points[1]
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+def test_total_violation_is_that_of_the_body(levels):
+    body = TableMoments(levels)
+    points = body.sample_uniform(50, np.random.default_rng(4))
+    found = total_violation(body.tables(points), body._starts)
+    np.testing.assert_allclose(found, body.violations(points), rtol=1e-12, atol=1e-13)

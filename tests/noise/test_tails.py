@@ -1,0 +1,438 @@
+"""Quantiles, intervals and expected maxima of noise, and energies of its images (X-INT)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.stats
+
+from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, TableMoments, VPolytope
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
+from geomdp.mechanisms import Cone, Gaussian, Hierarchical, Recursive, TightCone
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Part, tails
+from geomdp.noise.few_queries import GeometricNoise
+from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.scalar import FIRST_WINDOW, GeneratorNoise
+from geomdp.noise.tails import (
+    EXCEEDANCES,
+    LEAST_DRAWS,
+    MOST_DRAWS,
+    REPLAYED,
+    _blocks,
+    expected_maximum,
+    half_widths,
+    log_concave_maximum,
+    order_statistic,
+    simultaneous_half_widths,
+)
+from geomdp.privacy import ZCDP, Adjacency, Heuristic, PureDP
+from geomdp.workloads import LinearMap, Marginals, MarginalTables, Prefixes, RandomSigns
+from tests.mechanisms.catalogue import ADDITIVE, WORKLOADS
+from tests.stats import LEVEL, mean_agrees, mean_at_most
+
+# Intervals of all additive mechanisms cover
+
+
+FRESH = 20_000
+#: Noise with half-widths in closed form. Other noise has half-widths from public draws.
+CLOSED = (LaplaceNoise, GaussianNoise, GeometricNoise)
+
+
+@pytest.fixture(scope="module", params=sorted(ADDITIVE))
+def noise(request):
+    entry = ADDITIVE[request.param]
+    workload = WORKLOADS[entry.home]
+    return entry.build(workload, 10, entry.privacy, Adjacency.REPLACE_ONE).noise
+
+
+def misses_agree(
+    misses: int, beta: float, behind: tuple[int, int], *, closed: bool, tests: int
+) -> bool:
+    """Whether the number of misses in `FRESH` releases fits its law, at LEVEL for all `tests`.
+
+    `behind` is the number B of public draws and the rank k of the quantile. The chance of a miss
+    depends on the draws and has the distribution Beta(B + 1 - k, k), so the number of misses is
+    beta-binomial. If `closed`, the chance of a miss is `beta`.
+    """
+    draws, rank = behind
+    law = (
+        scipy.stats.binom(FRESH, beta)
+        if closed
+        else scipy.stats.betabinom(FRESH, draws + 1 - rank, rank)
+    )
+    tail = min(law.cdf(misses), law.sf(misses - 1))
+    return bool(tail > LEVEL / (2 * tests))
+
+
+def chances_of_a_miss(noise, widths, beta: float) -> np.ndarray:
+    """P(|Z_j| > c_j) for half-widths c_j in closed form, which should be at most `beta`.
+
+    For Laplace and Gaussian noise it is `beta`. Geometric noise is on a lattice, so it can be less:
+    P(|Z_j| > k u) = 2 q^(k + 1) / (1 + q) for unit u, rate q = exp(-u / b) and whole k.
+    """
+    if not isinstance(noise, GeometricNoise):
+        return np.full(len(widths), beta)
+    rates = noise.units / noise.scale
+    steps = np.rint(widths / noise.units)
+    np.testing.assert_array_equal(widths, steps * noise.units)
+    return 2 * np.exp(-rates * (steps + 1)) / (1 + np.exp(-rates))
+
+
+def test_variances_are_the_diagonal_of_the_covariance(noise):
+    expected = np.diag(noise.covariance())
+    np.testing.assert_allclose(noise.variances(), expected, rtol=1e-9, atol=1e-12 * expected.max())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_half_widths_cover_each_answer(noise, confidence):
+    widths = half_widths(noise, confidence)
+    draws = np.abs(noise.sample(np.random.default_rng(11), FRESH))
+    # An answer without noise has half-width 0 up to rounding, so its coverage is not tested.
+    moving = np.sqrt(noise.variances()) > 1e-9 * widths.max()
+    closed = isinstance(noise, CLOSED)
+    chances = chances_of_a_miss(noise, widths, 1 - confidence)
+    assert (chances <= 1 - confidence).all()
+    for column in np.flatnonzero(moving):
+        misses = int((draws[:, column] > widths[column]).sum())
+        behind = order_statistic(noise, 1 - confidence)
+        assert misses_agree(misses, chances[column], behind, closed=closed, tests=moving.sum())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_simultaneous_half_widths_cover_all_answers(noise, confidence):
+    widths = simultaneous_half_widths(noise, confidence)
+    draws = np.abs(noise.sample(np.random.default_rng(12), FRESH))
+    # Allow for rounding: the last bits of an answer without noise may differ from draw to draw.
+    misses = int((draws > widths * (1 + 1e-9) + 1e-9 * widths.max()).any(axis=1).sum())
+    closed = isinstance(noise, LaplaceNoise)
+    draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / (1 - confidence)))
+    behind = draws, math.ceil((draws + 1) * confidence)
+    assert misses_agree(misses, 1 - confidence, behind, closed=closed, tests=1)
+    assert (widths >= half_widths(noise, confidence) * (1 - 0.1)).all()
+
+
+@pytest.mark.statistical
+def test_the_coverage_test_sees_intervals_that_are_too_short(noise):
+    closed = isinstance(noise, CLOSED)
+    behind = order_statistic(noise, 0.05)
+    # 20,000 releases can show that half-widths are too short by these factors: 0.9 in closed form,
+    # 0.8 for quantiles from 1999 draws, and 0.7 from 512 draws.
+    drawn = 0.7 if behind[0] == REPLAYED else 0.8
+    right = half_widths(noise, 0.95)
+    widths = right * (0.9 if closed else drawn)
+    draws = np.abs(noise.sample(np.random.default_rng(13), FRESH))
+    column = int(np.argmax(widths))
+    misses = int((draws[:, column] > widths[column]).sum())
+    chance = chances_of_a_miss(noise, right, 0.05)[column]
+    assert not misses_agree(misses, chance, behind, closed=closed, tests=1)
+
+
+def test_laplace_quantiles_in_closed_form():
+    noise = LaplaceNoise(3, 2.0)
+    np.testing.assert_allclose(half_widths(noise, 0.95), 2 * math.log(20), rtol=1e-12)
+    widths = simultaneous_half_widths(noise, 0.95)
+    np.testing.assert_allclose((1 - np.exp(-widths / 2)) ** 3, 0.95, rtol=1e-12)
+
+
+def test_gaussian_quantile_in_closed_form():
+    basis = np.array([[0.6], [0.8]])
+    widths = half_widths(GaussianNoise(basis, 2.0), 0.95)
+    np.testing.assert_allclose(widths, 2 * 1.959963984540054 * basis[:, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.1, 1.5, math.nan, math.inf, "0.9", True, None])
+def test_confidence_out_of_range(confidence):
+    noise = LaplaceNoise(2, 1.0)
+    for widths in (half_widths, simultaneous_half_widths):
+        with pytest.raises(ValueError, match=r"confidence must be above 0 and below 1, got"):
+            widths(noise, confidence)
+
+
+def test_confidence_that_would_need_too_many_draws_is_refused():
+    """1 - 1e-9 needs 2e10 draws. Closed forms need none and have no such limit."""
+    confidence = 1 - 1e-9
+    drawn = MappedNoise([Part(LaplaceNoise(dimension=2, scale=1.0), np.eye(2))])
+    for widths in (half_widths, simultaneous_half_widths):
+        with pytest.raises(ValueError, match=r"at most 0\.999999 .* got 0\.999999999$"):
+            widths(drawn, confidence)
+    assert order_statistic(drawn, 1 - 0.999999)[0] <= MOST_DRAWS
+    np.testing.assert_allclose(
+        half_widths(LaplaceNoise(2, 1.0), confidence), math.log(1e9), rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_points_of_a_cut_body_are_drawn_once(adjacency, monkeypatch):
+    noise = TightCone(
+        MarginalTables([2, 3, 2], 2), n=10, privacy=PureDP(1.0), adjacency=adjacency
+    ).noise
+    assert noise.body.cut
+    noise.variances()  # draws the points
+
+    def refused(*arguments):
+        raise AssertionError("drew again")
+
+    monkeypatch.setattr(TableMoments, "sample_uniform", refused)
+    widths = half_widths(noise, 0.95)
+    assert order_statistic(noise, 0.05) == (REPLAYED, 488)
+    # The noise of a release has each of 513 ranks among the 512 draws with equal probability.
+    assert 488 / (REPLAYED + 1) >= 0.95
+    # The tolerance is above 4.76 standard errors of a 95% quantile of normal noise from 512 draws.
+    np.testing.assert_allclose(widths / np.sqrt(noise.variances()), 1.96, rtol=0.25)
+    # If fewer than 20 of the 512 draws would be above the quantile, new points are drawn.
+    assert order_statistic(noise, 0.01) == (2000, 1981)
+    with pytest.raises(AssertionError, match="drew again"):
+        half_widths(noise, 0.99)
+
+
+def test_the_smallest_of_all_draws_is_the_quantile_at_tiny_confidence():
+    noise = MappedNoise([Part(LaplaceNoise(dimension=2, scale=1.0), np.eye(2))])
+    draws, rank = order_statistic(noise, 1 - 1e-4)
+    assert rank == 1
+    smallest = np.abs(np.concatenate(list(_blocks(noise, draws)))).min(axis=0)
+    np.testing.assert_array_equal(half_widths(noise, 1e-4), smallest)
+
+
+def test_noise_that_is_always_zero_has_intervals_of_length_zero():
+    noise = GeometricNoise(units=[1.0, 2.0], scale=1e-3)
+    assert not noise.variances().any()
+    for widths in (half_widths(noise, 0.9), simultaneous_half_widths(noise, 0.9)):
+        np.testing.assert_array_equal(widths, 0)
+
+
+# Cases small enough to know the result exactly
+
+
+class Listed:
+    """Noise whose draws are the rows of a list, in order, with an estimated energy."""
+
+    sampler = Heuristic("a list")
+
+    def __init__(self, rows):
+        self._rows, self._next = np.asarray(rows, dtype=float), 0
+        self.dimension = self._rows.shape[1]
+
+    def sample(self, rng, size):
+        del rng
+        self._next += size
+        return self._rows[self._next - size : self._next]
+
+    def covariance(self):
+        return np.diag((self._rows**2).mean(axis=0))
+
+    def variances(self):
+        return np.diag(self.covariance())
+
+    def second_moment(self):
+        return Estimate(float(self.variances().sum()), 1.0, (0.0, math.inf), 7)
+
+
+def shuffled(count):
+    """Draws (x, -2 x, 0), where |x| has each of the values 1, .., count once."""
+    rng = np.random.default_rng(count)
+    sizes = rng.permutation(np.arange(1, count + 1)) * rng.choice([-1, 1], count)
+    return Listed(sizes[:, None] * np.array([1.0, -2.0, 0.0]))
+
+
+def least_ordered(values, kth, axis=-1):
+    """`np.partition` that leaves the entries before and after `kth` in decreasing order."""
+    values = np.sort(values, axis=axis)
+    first, last = np.split(values, [kth], axis=axis)
+    middle, last = np.split(last, [1], axis=axis)
+    return np.concatenate([np.flip(first, axis), middle, np.flip(last, axis)], axis=axis)
+
+
+@pytest.mark.parametrize("block", [tails.BLOCK_ENTRIES, 100])
+@pytest.mark.parametrize(
+    ("confidence", "count", "rank"),
+    [(0.5, 1999, 1000), (0.75, 1999, 1500), (0.96875, 1999, 1938), (0.998046875, 10240, 10221)],
+)
+def test_half_widths_are_order_statistics(confidence, count, rank, block, monkeypatch):
+    """The rank is ceil((B + 1) confidence) of B = max(1999, 20 / (1 - confidence)) draws."""
+    monkeypatch.setattr(tails, "BLOCK_ENTRIES", block)
+    monkeypatch.setattr(np, "partition", least_ordered)
+    assert rank == math.ceil((count + 1) * confidence)
+    assert half_widths(shuffled(count), confidence).tolist() == [rank, 2 * rank, 0]
+    widths = simultaneous_half_widths(shuffled(count), confidence)
+    np.testing.assert_allclose(widths, [rank, 2 * rank, 0], rtol=1e-14)
+
+
+def test_simultaneous_half_widths_take_the_largest_coordinate_of_each_draw():
+    """The draws are (1, 0), (0, 2), (3, 0), .., (1999, 0), each with one coordinate above 0."""
+    sizes = np.arange(1.0, 2000.0)
+    noise = Listed(sizes[:, None] * np.eye(2)[np.arange(1999) % 2])
+    deviations = np.sqrt(noise.variances())
+    larger = np.sort((sizes[:, None] / deviations)[np.arange(1999), np.arange(1999) % 2])
+    expected = deviations * larger[1499]
+    np.testing.assert_allclose(simultaneous_half_widths(noise, 0.75), expected, rtol=1e-14)
+
+
+def test_the_energy_of_a_part_is_the_mean_over_its_draws():
+    draws = np.random.default_rng(0).normal(size=(1024, 2))
+    matrix = np.array([[1.0, 2.0], [0.0, -3.0], [0.5, 0.0]])
+    energies = [float(np.sum((matrix @ draw) ** 2)) for draw in draws]
+    for form in (matrix, sp.csr_array(matrix)):
+        moment = MappedNoise([Part(Listed(draws), form)]).second_moment()
+        np.testing.assert_allclose(moment.value, np.mean(energies), rtol=1e-12)
+        np.testing.assert_allclose(moment.stderr, np.std(energies, ddof=1) / 32, rtol=1e-12)
+        assert moment.samples == 1024
+    known = Part(Listed(draws), matrix, energy=5.0)
+    exact = Part(LaplaceNoise(1, 1.0), np.ones((3, 1)))
+    assert MappedNoise([known, exact]).second_moment() == Estimate.exact(5.0 + 3 * 2.0)
+
+
+class Estimated(LaplaceNoise):
+    """Laplace noise whose energy counts as estimated."""
+
+    def second_moment(self):
+        return Estimate(super().second_moment().value, 1.0, (0.0, math.inf), 7)
+
+
+def test_equal_parts_have_independent_errors_of_their_energies():
+    """With one stream for all 400 parts, the error would be 20 times the error that is stated."""
+    noise = Estimated(1, 1.0)
+    moment = MappedNoise([Part(noise, np.eye(1))] * 400).second_moment()
+    # A normal variable is more than 4.9 standard deviations from its mean with probability 1e-6.
+    assert abs(moment.value - 400 * 2.0) <= 4.9 * moment.stderr
+    # Var Z^2 = E Z^4 - 4 = 24 - 4 for Z ~ Lap(1).
+    np.testing.assert_allclose(moment.stderr, math.sqrt(400 * 20 / 1024), rtol=0.1)
+    two = MappedNoise([Part(noise, np.eye(1))] * 2).second_moment()
+    one = MappedNoise([Part(noise, np.eye(1))]).second_moment()
+    assert two.value != 2 * one.value
+
+
+def test_variances_of_images():
+    """K-norm noise of a box has uncorrelated coordinates, which the matrix mixes."""
+    body = Box.centred(np.array([1.0, 2.0]))
+    noise = KNormNoise(body, 0.5, ExactSampler(body))
+    matrix = np.array([[1.0, 0.0], [2.0, -3.0], [0.0, 0.0]])
+    # The noise is R U with E R^2 = 3 * 4 / 0.5^2, E U_1^2 = 1/3 and E U_2^2 = 4/3.
+    expected = 48 * np.array([1 / 3, 4 / 3 + 12, 0.0])
+    for form in (matrix, sp.csr_array(matrix)):
+        np.testing.assert_allclose(noise.image_variances(form), expected, rtol=1e-12)
+        found = MappedNoise([Part(noise, form), Part(noise, form)]).variances()
+        np.testing.assert_allclose(found, 2 * expected, rtol=1e-12)
+
+
+def limit(exponent):
+    """s(c) = c / (2 (1 - (1 + c) e^-c))^(1/2) of `log_concave_maximum`."""
+    return exponent / np.sqrt(2 * (1 - (1 + exponent) * np.exp(-exponent)))
+
+
+@pytest.mark.parametrize("count", [5, 1000])
+def test_the_maximum_of_equal_deviations_without_a_tail_in_steps(count, monkeypatch):
+    """With REACH = 0, the sum ends where the union bound is 1.
+
+    For m variables of standard deviation 1, the sum is then s(ln m), and the bound on the tail is
+    s(ln m) / ln m.
+    """
+    monkeypatch.setattr(tails, "REACH", 0.0)
+    last = math.log(count)
+    expected = limit(last) * (1 + 1 / last)
+    found = log_concave_maximum(np.full(count, 0.25))
+    np.testing.assert_allclose(found, 0.25 * expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("deviations", [[1.0], [1.0, 0.3, 0.3], [2.0, 0.0, 1.99995, 1e-3] * 5])
+def test_the_maximum_is_just_above_the_integral(deviations):
+    exponents = np.linspace(1e-3, 60.0, 40_001)
+    heights = np.linspace(0.0, 40 * max(deviations), 40_001)
+    union = sum(
+        np.exp(-np.interp(heights / x, limit(exponents), exponents, left=0.0))
+        for x in deviations
+        if x > 0
+    )
+    integral = np.trapezoid(np.minimum(union, 1.0), heights)
+    assert integral * (1 - 1e-6) <= log_concave_maximum(np.array(deviations)) <= 1.005 * integral
+
+
+@pytest.mark.parametrize("count", [0, 1, FIRST_WINDOW, FIRST_WINDOW + 1, 3 * FIRST_WINDOW, 400])
+def test_a_search_ends_with_the_list(count):
+    noise = GeneratorNoise(0)
+    values = noise.values(np.zeros(count), 1e-9)
+    for begin in (0, count // 2, count):
+        assert values.first_reaching(begin, 1.0) == count
+    for place in range(0, count, 7):
+        heights = np.zeros(count)
+        heights[place::5] = 2.0
+        values = noise.values(heights, 1e-9)
+        assert values.first_reaching(0, 1.0) == place
+        assert values.first_reaching(place, 1.0) == place
+        assert values.first_reaching(place + 1, 1.0) == min(place + 5, count)
+
+
+# Bounds on the expected largest coordinate
+
+
+def knorm(body):
+    return KNormNoise(body, 0.8, ExactSampler(body))
+
+
+NOISES = {
+    "laplace": LaplaceNoise(7, 1.5),
+    "one coordinate": LaplaceNoise(1, 2.0),
+    "ball": knorm(Ball(9, 2.0)),
+    "box": knorm(Box.centred(2.0 ** -np.arange(6))),
+    "cross-polytope": knorm(CrossPolytope(5, 1.0)),
+    "ellipsoid": knorm(Ellipsoid(np.random.default_rng(0).normal(size=(12, 3)))),
+    "cone": Cone(Marginals(6, 2), n=1, privacy=PureDP(0.8)).noise,
+    "cone over a simplex": Cone(Prefixes(9), n=1, privacy=PureDP(0.8)).noise,
+    "gaussian": Gaussian(RandomSigns(20, 9, 0), n=1, privacy=ZCDP(0.3)).noise,
+    "hierarchical": Hierarchical(Prefixes(9), n=1, privacy=PureDP(0.8)).noise,
+    "recursive": Recursive(
+        LinearMap(Marginals(8, 1), np.diag(0.5 ** np.arange(8))), n=1, privacy=PureDP(0.8)
+    ).noise,
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", NOISES)
+def test_the_bound_holds_and_is_not_far(name):
+    noise = NOISES[name]
+    largest = np.abs(noise.sample(np.random.default_rng(4), 4000)).max(axis=1)
+    bound = expected_maximum(noise)
+    mean_at_most(largest, bound)
+    assert bound < 3 * largest.mean()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["laplace", "one coordinate"])
+def test_laplace_noise_is_exact(name):
+    noise = NOISES[name]
+    largest = np.abs(noise.sample(np.random.default_rng(5), 20_000)).max(axis=1)
+    mean_agrees(largest, expected_maximum(noise))
+
+
+def test_the_cube_is_exact():
+    """||Z||_inf is the gauge of the cube. Its law Gamma(r, 1 / epsilon) has mean r / epsilon."""
+    np.testing.assert_allclose(expected_maximum(knorm(Box.centred(np.ones(6)))), 6 / 0.8)
+
+
+def test_log_concave_tails_hold_for_the_laplace_distribution():
+    """P(|X| > t sigma) = e^(-sqrt(2) t), the slowest log-concave decay for large t."""
+    for count in (1, 10, 1000):
+        exact = (1 / np.arange(1, count + 1)).sum() / math.sqrt(2)
+        assert exact <= log_concave_maximum(np.ones(count)) <= 2.01 * exact
+    assert log_concave_maximum(np.ones(8000)) < 1.06 * (1 / np.arange(1, 8001)).sum() / math.sqrt(2)
+
+
+def test_log_concave_bound_scales_and_grows():
+    deviations = np.array([0.0, 0.2, 1.0, 3.0])
+    bound = log_concave_maximum(deviations)
+    np.testing.assert_allclose(log_concave_maximum(5 * deviations), 5 * bound, rtol=1e-3)
+    assert log_concave_maximum(np.append(deviations, 3.0)) > bound
+    assert log_concave_maximum(np.zeros(3)) == 0.0
+
+
+def test_estimated_moments_prove_nothing():
+    """Second moments of a chain are estimates, so only the bound by support values remains."""
+    points = np.random.default_rng(6).normal(size=(12, 3))
+    body = VPolytope(np.vstack([points, -points]))
+    noise = KNormNoise(body, 1.0, ChainSampler(body))
+    np.testing.assert_allclose(expected_maximum(noise), 3 * np.abs(points).max(), rtol=1e-12)
