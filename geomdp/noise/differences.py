@@ -51,9 +51,8 @@ from geomdp.privacy import Exact
 # Moments of U and T U for a uniform point U of a body
 
 #: Number of public draws from which a moment is estimated. For tables of 10 columns, the standard
-#: deviation of ||T U||^2 (see `ImageMoments`) is about 15% of its mean. The mean of 1024 draws then
-#: has a relative error of 0.5%. The root of this mean is the error of a mechanism, so its relative
-#: error is 0.25%.
+#: deviation of ||T U||^2 (see `ImageMoments`) is about 15% of its mean. The error of a mechanism,
+#: the root of the mean of 1024 draws, then has a relative error of 0.25%.
 DRAWS = 1024
 #: Number of table bodies whose draws are kept in memory. No draws are kept on disk: they decide
 #: stated errors, and only drawing again could show whether someone changed the file.
@@ -171,7 +170,6 @@ class PairedNoise:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import scipy.sparse as sp
     >>> import geomdp as gd
     >>> K = gd.bodies.Box([0.0, 0.0], [1.0, 1.0])
@@ -275,7 +273,6 @@ class ConeNoise:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> K = gd.bodies.Box([0.0, 0.0], [1.0, 1.0])
     >>> noise = gd.noise.ConeNoise(K, rate=0.5, centre=K.centroid())
@@ -287,11 +284,6 @@ class ConeNoise:
     >>> around_0 = gd.noise.ConeNoise(K, rate=0.5, centre=[0.0, 0.0])
     >>> around_0.variances().round(6).tolist()
     [14.0, 14.0]
-
-    A simulation, from a seed:
-
-    >>> noise.sample(np.random.default_rng(0), 5).shape
-    (5, 2)
     """
 
     sampler = Exact()

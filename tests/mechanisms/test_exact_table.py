@@ -192,20 +192,23 @@ def test_the_record_names_grid_and_slack(mechanism):
     check_record(mechanism, mechanism.exact_path.slack)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Projected(ROWS["laplace"](REPLACE)),
-        *(kind(ROWS["gaussian of tables"](REPLACE)) for kind in (Projected, Shrunk, Fitted)),
-        *(kind(ROWS["marginals"](REPLACE)) for kind in (Projected, Fitted)),
-        JL(Ball(Prefixes(6), n=N, privacy=ONE), 2, rng=1),
-        JL(Gaussian(Marginals(4, 1), n=N, privacy=GAUSS), 2, rng=1),
-        Coarse(Ball(Prefixes(6), n=N, privacy=ONE), 0.2),
-        Coarse(Projected(Laplace(Histogram(4), n=N, privacy=ONE)), 0.2),
-    ],
-    ids=repr,
-)
-def test_post_processing_keeps_the_rounding(mechanism):
+PROCESSED = {
+    "projected": lambda: Projected(ROWS["laplace"](REPLACE)),
+    "projected gaussian": lambda: Projected(ROWS["gaussian of tables"](REPLACE)),
+    "shrunk": lambda: Shrunk(ROWS["gaussian of tables"](REPLACE)),
+    "fitted": lambda: Fitted(ROWS["gaussian of tables"](REPLACE)),
+    "projected measurements": lambda: Projected(ROWS["marginals"](REPLACE)),
+    "fitted measurements": lambda: Fitted(ROWS["marginals"](REPLACE)),
+    "JL": lambda: JL(Ball(Prefixes(6), n=N, privacy=ONE), 2, rng=1),
+    "JL gaussian": lambda: JL(Gaussian(Marginals(4, 1), n=N, privacy=GAUSS), 2, rng=1),
+    "coarse": lambda: Coarse(Ball(Prefixes(6), n=N, privacy=ONE), 0.2),
+    "coarse projected": lambda: Coarse(Projected(Laplace(Histogram(4), n=N, privacy=ONE)), 0.2),
+}
+
+
+@pytest.mark.parametrize("name", PROCESSED)
+def test_post_processing_keeps_the_rounding(name):
+    mechanism = PROCESSED[name]()
     records = records_of(mechanism)
     release = mechanism.release(records)
     assert "correctly rounded" in release.guarantee.arithmetic

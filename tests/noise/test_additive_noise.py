@@ -284,20 +284,6 @@ def test_estimated_moment_brackets_the_truth_and_the_status_is_heuristic():
 
 
 class TestBadInput:
-    @given(st.floats(max_value=0) | st.just(math.nan) | st.just(math.inf))
-    def test_scales(self, scale):
-        with pytest.raises(ValueError, match="scale"):
-            LaplaceNoise(2, scale)
-        with pytest.raises(ValueError, match="scale"):
-            GaussianNoise(np.eye(2), scale)
-        with pytest.raises(ValueError, match="epsilon"):
-            KNormNoise(Ball(2, 1.0), scale, ExactSampler(Ball(2, 1.0)))
-
-    @given(st.integers(max_value=0) | st.floats(0.5, 3.5) | st.booleans())
-    def test_dimensions(self, dimension):
-        with pytest.raises(ValueError, match="dimension"):
-            LaplaceNoise(dimension, 1.0)
-
     def test_bases(self):
         with pytest.raises(ValueError, match="orthonormal"):
             GaussianNoise(np.array([[1.0, 1.0], [0.0, 1.0]]), 1.0)
