@@ -67,6 +67,13 @@ def test_more_words_are_appended_to_the_known_ones():
     assert 0 <= min(everything) <= max(everything) < 1 << WORD_BITS
 
 
+def test_words_grow_when_a_longer_evaluation_stopped_early():
+    bits = UniformBits(seeded(2))
+    first = bits.words(0, 3, 4)
+    second = bits.words(0, 2 * BLOCK, 2)
+    assert [words[:3] for words in second] == first[:2]
+
+
 def test_a_finer_interval_lies_in_the_coarser_one():
     bits = UniformBits(seeded(3))
     with ctx.workprec(400):
