@@ -11,11 +11,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
-from mpmath import mpf
 
 from geomdp.bodies import (
     Ball,
@@ -48,13 +46,11 @@ from geomdp.mechanisms.additive_noise.sums import Change, ExactSums, units_of
 from geomdp.mechanisms.base import l2_sensitivity, whole_square
 from geomdp.mechanisms.strategies.design import exact_loss
 from geomdp.noise import KNormNoise, LaplaceNoise
-from geomdp.noise.gaussian import gaussian_delta_ball, proved_gaussian_scale
+from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.noise.rounding import exact_numbers
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
-from geomdp.privacy.definitions import gaussian_scale
+from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import Explicit, Marginals, Prefixes
 from tests.mechanisms.test_exact_table import BODIES, GAUSSIANS, REALS, ROWS, STRATEGIES
-from tests.noise.exact.reference import REFERENCE_BITS
 
 N = 128
 ONE, GAUSS = PureDP(1.0), ZCDP(0.5)
@@ -402,52 +398,6 @@ def test_noise_on_real_records_is_larger_by_the_slack(name, monkeypatch):
     (noise,) = given
     ratio = noise.second_moment().value / mechanism.noise.second_moment().value
     assert ratio == pytest.approx((1 + SLACK) ** 2, rel=SLACK / 100)
-
-
-def exact_delta(squared, scale, epsilon):
-    """The least delta of Gaussian noise by mpmath."""
-    with mpmath.workprec(REFERENCE_BITS):
-        theta, loss = mpmath.sqrt(squared) / mpf(scale), mpf(epsilon)
-        low = mpmath.ncdf(-theta / 2 - loss / theta)
-        return mpmath.ncdf(theta / 2 - loss / theta) - mpmath.exp(loss) * low
-
-
-def check_scales_suffice(scale_of):
-    """Check zCDP with exact rationals, and (epsilon, delta)-DP with mpmath at 400 bits."""
-    rng = np.random.default_rng(0)
-    for _ in range(150):
-        squared = int(rng.integers(1, 1000))
-        rho = float(10 ** rng.uniform(-4, 2))
-        scale = scale_of(squared, ZCDP(rho))
-        assert 2 * Fraction(rho) * Fraction(scale) ** 2 >= squared
-        epsilon, delta = float(10 ** rng.uniform(-2, 1.3)), float(10 ** rng.uniform(-12, -1))
-        scale = scale_of(squared, ApproxDP(epsilon, delta))
-        assert exact_delta(squared, scale, epsilon) <= mpf(delta)
-
-
-def test_proved_scales_suffice_and_scales_rounded_to_nearest_do_not():
-    check_scales_suffice(proved_gaussian_scale)
-    with pytest.raises(AssertionError):
-        check_scales_suffice(lambda squared, p: gaussian_scale(math.sqrt(squared), p))
-
-
-@pytest.mark.parametrize(
-    "privacy", [GAUSS, ApproxDP(0.7, 1e-5), ApproxDP(8.0, 1e-12), ZCDP(1e-6)], ids=str
-)
-def test_proved_scales_are_hardly_larger(privacy):
-    for squared in (1, 2, 7, 10**6 + 3, 10**20):
-        ratio = proved_gaussian_scale(squared, privacy) / gaussian_scale(
-            math.sqrt(squared), privacy
-        )
-        assert 1 <= ratio <= 1 + 1e-13
-
-
-def test_delta_is_enclosed():
-    for squared, scale, epsilon in ((3, 2.0, 1.0), (1, 10.0, 0.01), (50, 30.0, 5.0)):
-        with mpmath.workprec(REFERENCE_BITS):
-            value = exact_delta(squared, scale, epsilon)
-        ball = gaussian_delta_ball(squared, scale, epsilon)
-        assert abs(float(ball.mid()) - float(value)) <= float(ball.rad()) + 1e-15 * float(value)
 
 
 # Measurements of a strategy

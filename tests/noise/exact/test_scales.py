@@ -79,3 +79,27 @@ def test_guarantees_of_another_kind_are_refused():
     with pytest.raises(ValueError, match="for Gaussian noise"):
         gaussian.proved_gaussian_scale(1, PureDP(1.0))
     assert np.isfinite(gaussian.proved_gaussian_scale(1, ZCDP(1e-9)))
+
+
+def check_scales_suffice(scale_of):
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        squared, rho = int(rng.integers(1, 1000)), float(10 ** rng.uniform(-4, 2))
+        check_suffices(scale_of(squared, ZCDP(rho)), squared, ZCDP(rho))
+        privacy = ApproxDP(float(10 ** rng.uniform(-2, 1.3)), float(10 ** rng.uniform(-12, -1)))
+        check_suffices(scale_of(squared, privacy), squared, privacy)
+
+
+def test_proved_scales_suffice_and_scales_rounded_to_nearest_do_not():
+    check_scales_suffice(gaussian.proved_gaussian_scale)
+    with pytest.raises(AssertionError):
+        check_scales_suffice(lambda squared, p: gaussian.gaussian_scale(math.sqrt(squared), p))
+
+
+@pytest.mark.parametrize(
+    "privacy", [ZCDP(0.3), ApproxDP(0.7, 1e-5), ApproxDP(8.0, 1e-12), ZCDP(1e-6)], ids=str
+)
+def test_proved_scales_are_hardly_larger(privacy):
+    for squared in (1, 2, 7, 10**6 + 3, 10**20):
+        least = gaussian.gaussian_scale(math.sqrt(squared), privacy)
+        assert least <= gaussian.proved_gaussian_scale(squared, privacy) <= least * (1 + 1e-13)
