@@ -236,7 +236,7 @@ def test_draws_are_multiples_that_do_not_depend_on_records(monkeypatch):
     unit = 1 << mechanism.grid
     monkeypatch.setattr(os, "urandom", seeded(5))
     path = mechanism.exact_path
-    multiples = path.draw()
+    multiples = path.rounded.draw()
     moved = [j + int(a - b) * unit for j, a, b in zip(multiples, *sums, strict=True)]
     np.testing.assert_array_equal(
         path.means(sums[0], multiples, N),
