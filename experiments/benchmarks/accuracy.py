@@ -148,54 +148,41 @@ CLOSED_FORMS = {
 EXACT = [family for family in Family if family is not Family.SLABS]
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     before, after = table[table.stage == Stage.BEFORE], table[table.stage != Stage.BEFORE]
     means = ex.pooled_by(before, ["family"])
     projected = ex.pooled_by(after[after.family == Family.LAPLACE], ["stage"])
-    return [
-        ex.agrees_with_prediction(
-            "before projection, mechanisms with an exact sampler have the predicted error",
-            "JL-L14, JL-L15, JL-ELL, X-LKJ",
-            before[before.family.isin(EXACT)],
-            ["family"],
-        ),
-        ex.agrees_with_prediction(
-            "before projection, noise of the outer slab body has the error that other draws of its "
-            "Markov chain predict",
-            "X-OUT",
-            before[before.family == Family.SLABS],
-            ["family"],
-        ),
-        *(closed_form(family, value, means[family,]) for family, value in CLOSED_FORMS.items()),
-        ex.stays_below_prediction(
-            "errors after projection stay below their bounds", "JL-L13b", after, ["family", "stage"]
-        ),
-        ex.is_below(
-            "projection lowers the error of Laplace noise",
-            "JL-L13b",
-            projected,
-            dict.fromkeys(projected, means[Family.LAPLACE,]),
-        ),
-        ex.is_below(
-            "before projection, exact K-norm noise errs less than Laplace noise",
-            "JL-L14",
-            {(): means[Family.BOX,]},
-            {(): means[Family.LAPLACE,]},
-        ),
-    ]
+    name = "before projection, mechanisms with an exact sampler have the predicted error"
+    yield ex.agrees_with_prediction(
+        name, "JL-L14, JL-L15, JL-ELL, X-LKJ", before[before.family.isin(EXACT)], ["family"]
+    )
+    yield ex.agrees_with_prediction(
+        "before projection, noise of the outer slab body has the error that other draws of its "
+        "Markov chain predict",
+        "X-OUT",
+        before[before.family == Family.SLABS],
+        ["family"],
+    )
+    yield from (
+        closed_form(family, value, means[family,]) for family, value in CLOSED_FORMS.items()
+    )
+    name = "errors after projection stay below their bounds"
+    yield ex.stays_below_prediction(name, "JL-L13b", after, ["family", "stage"])
+    name = "projection lowers the error of Laplace noise"
+    yield ex.is_below(name, "JL-L13b", projected, dict.fromkeys(projected, means[Family.LAPLACE,]))
+    name = "before projection, exact K-norm noise errs less than Laplace noise"
+    yield ex.is_below(name, "JL-L14", {(): means[Family.BOX,]}, {(): means[Family.LAPLACE,]})
 
 
 def closed_form(family: Family, value: float, measured: ex.MeanSquare) -> ex.Claim:
     """The measured error equals a number that is known without the library."""
     score = ex.deviation(measured, value)
     allowed = ex.quantile(ex.LEVEL / 2, measured.count)
-    return ex.Claim(
-        f"{family}: the error agrees with its closed form",
-        ex.at_most(abs(score), allowed),
-        f"{measured.root:.5f} +- {measured.root_stderr:.5f} ({score:+.1f} standard errors)",
-        f"{value:.5f}",
-        "X-LKJ" if family is Family.CONE else "X-OUT",
-    )
+    name = f"{family}: the error agrees with its closed form"
+    verdict = ex.at_most(abs(score), allowed)
+    words = f"{measured.root:.5f} +- {measured.root_stderr:.5f} ({score:+.1f} standard errors)"
+    theory = f"{value:.5f}"
+    return ex.Claim(name, verdict, words, theory, "X-LKJ" if family is Family.CONE else "X-OUT")
 
 
 def report(table: pd.DataFrame) -> Table:

@@ -148,31 +148,22 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     return row
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     again = int((table.computed - table.cells).max())
-    return [
-        ex.Claim(
-            "each cell is computed once, and two processes give the results of one",
-            ex.each_case(again == 0 and bool(table.alike.all())),
-            f"{table.cells.sum():,} cells in {len(table)} sweeps, at most {again} more computed",
-            "0 more, equal results",
-            "design",
-        ),
-        at_most("bytes of the database for a trivial cell", table.stored.max(), MOST_STORED),
-        at_most("bytes sent to a process for a cell", table.sent.max(), MOST_SENT),
-    ]
+    name = "each cell is computed once, and two processes give the results of one"
+    verdict = ex.each_case(again == 0 and bool(table.alike.all()))
+    measured = f"{table.cells.sum():,} cells in {len(table)} sweeps, at most {again} more computed"
+    yield ex.Claim(name, verdict, measured, "0 more, equal results", "design")
+    yield at_most("bytes of the database for a trivial cell", table.stored.max(), MOST_STORED)
+    yield at_most("bytes sent to a process for a cell", table.sent.max(), MOST_SENT)
 
 
 def at_most(name: str, measured: float, limit: int) -> ex.Claim:
     """Claim that the work for a cell is below its limit, in sweeps of every size."""
     used = ex.share(measured, limit)
-    return ex.Claim(
-        f"{name}: at most {limit:,}, in sweeps of every size",
-        ex.at_most(used, 1),
-        f"at most {measured:,.0f}",
-        f"at most {limit:,}",
-        "design",
-    )
+    statement = f"{name}: at most {limit:,}, in sweeps of every size"
+    words = f"at most {measured:,.0f}"
+    return ex.Claim(statement, ex.at_most(used, 1), words, f"at most {limit:,}", "design")
 
 
 def report(table: pd.DataFrame) -> Table:
@@ -229,7 +220,7 @@ def grid(
 ) -> tuple[Config, ...]:
     """One sweep of trivial cells per size, and one of about `seconds` per load and cell length."""
     return (
-        *(Config(Load.NOTHING, 0.0, size) for size in sizes),
+        *ex.product(Config, Load.NOTHING, 0.0, sizes),
         *(
             Config(load, length, max(20, round(1000 * seconds / length)))
             for load in loads

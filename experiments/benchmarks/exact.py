@@ -27,8 +27,9 @@ from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
+from experiments.engine.script import Needs
 
-NEEDS = ex.Needs(("opendp",), extra="bench")
+NEEDS = Needs(("opendp",), extra="bench")
 TIMED = "releases with exact and with float64 noise, and noise of OpenDP"
 CLOCK = ("exact_ms", "seeded_ms", "peer_ms")
 RECORDS, EPSILON = 5000, 1.0
@@ -97,11 +98,7 @@ def peer(sums: npt.NDArray[np.float64], scale: float) -> Callable[[], object]:
 
 
 def out_of_reach(scale: float) -> int:
-    """How many of OpenDP's 10^5 noisy answers to a count of 0 cannot come from a count of 1.
-
-    Noise is a multiple of the unit of the grid, and every multiple is possible. An answer therefore
-    cannot come from 1 if its distance from 1 is no multiple of the unit.
-    """
+    """How many of OpenDP's 10^5 noisy answers to a count of 0 cannot come from a count of 1."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -132,25 +129,19 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     return row
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     outside = table.peer_out_of_reach.dropna()
-    return [
-        ex.Claim(
-            "every release without a seed was correctly rounded",
-            ex.each_case((table.grid >= 0).all()),
-            f"grids 2^-{int(table.grid.min())} to 2^-{int(table.grid.max())}",
-            "a grid for every mechanism",
-            "X-GRID",
-        ),
-        ex.Claim(
-            "with noise on a grid, every answer of OpenDP to a count of 0 could come from a count "
-            "of 1",
-            ex.each_case((outside == 0).all() and len(outside) > 0),
-            f"{int(outside.sum())} of {len(outside) * ATTACKED} could not",
-            "0",
-            "X-GRID",
-        ),
-    ]
+    name = "every release without a seed was correctly rounded"
+    measured = f"grids 2^-{int(table.grid.min())} to 2^-{int(table.grid.max())}"
+    theory = "a grid for every mechanism"
+    yield ex.Claim(name, ex.each_case((table.grid >= 0).all()), measured, theory, "X-GRID")
+    yield ex.Claim(
+        "with noise on a grid, every answer of OpenDP to a count of 0 could come from a count of 1",
+        ex.each_case((outside == 0).all() and len(outside) > 0),
+        f"{int(outside.sum())} of {len(outside) * ATTACKED} could not",
+        "0",
+        "X-GRID",
+    )
 
 
 def report(table: pd.DataFrame) -> Table:

@@ -44,6 +44,7 @@ from experiments.benchmarks.geometry_work.instances import (
     timed,
 )
 from experiments.engine.provenance import versions
+from experiments.engine.script import Needs
 
 #: Columns that tell lines apart.
 KEYS = ["work", "vertices", "dimension", "count"]
@@ -112,11 +113,7 @@ REASONS: dict[Work, str] = {
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of peers, with the ratio of their seconds to the seconds of geomdp, and a goal for it.
-
-    The goal applies to the fastest of the methods whose names begin with the same word. It is NaN
-    where `RATIOS` has no goal.
-    """
+    """Rows of peers, with the ratio of their seconds to those of geomdp, and a goal for it."""
     own = table[table.method == GEOMDP].set_index(KEYS).seconds
     peers = table[table.method != GEOMDP].copy()
     peers["ratio"] = [
@@ -220,10 +217,7 @@ def limit_of(config: Config, rng: np.random.Generator) -> Limit:
 
 
 def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generator) -> float:
-    """Processor seconds for one of the `batch` columns of a matrix product.
-
-    The factors are a `rows` x `inner` matrix and an `inner` x `batch` matrix.
-    """
+    """Processor seconds for one of the `batch` columns of a matrix product."""
     kept = min(rows, max(1, MOST_ENTRIES // inner))
     left, right = rng.standard_normal((kept, inner)), rng.standard_normal((inner, batch))
     return timed_product(left, right) / batch * rows / kept
@@ -277,11 +271,7 @@ BLOCK = 1 << 16
 
 
 def one_look_at_elements(config: Config, rng: np.random.Generator) -> Limit:
-    """Limit of finding the largest of 2^d numbers, block by block, in seconds per direction.
-
-    A method that compares the answers of all elements takes longer, because it must first compute
-    these answers.
-    """
+    """Limit of finding the largest of 2^d numbers, block by block, in seconds per direction."""
     elements = 2**config.dimension
     block = rng.standard_normal(min(elements, BLOCK))
     times = min(max(1, OPERATIONS // len(block)), MOST_PRODUCTS)
@@ -313,7 +303,7 @@ LIMITS: dict[Work, Callable[[Config, np.random.Generator], Limit]] = {
 
 TIMED = "chords, samples, projections and widths, and their peers"
 CLOCK = ("seconds", "slowest", "limit_seconds")
-NEEDS = ex.Needs(("hopsy", "quadprog"), extra="bench")
+NEEDS = Needs(("hopsy", "quadprog"), extra="bench")
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
@@ -339,10 +329,7 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
             found.append(
                 ex.Claim(
                     f"{work}: {name}",
-                    ex.Verdict(
-                        (rows.disagreement <= rows.allowed).all(),
-                        ex.within_allowance(rows.disagreement, rows.allowed),
-                    ),
+                    ex.allowed(rows.disagreement, rows.allowed),
                     f"{worst.disagreement:.2g} ({worst.method}, m = {worst.dimension})",
                     f"at most {worst.allowed:.2g}",
                     "X-RAY, X-MNP, X-LOCK, X-SPX",

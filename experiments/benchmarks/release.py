@@ -46,6 +46,7 @@ from experiments.benchmarks.peers.noisy_tables import (
     diffprivlib_tables,
     opendp_tables,
 )
+from experiments.engine.script import Needs
 
 
 class Part(enum.StrEnum):
@@ -204,7 +205,7 @@ def private(
     return fitted_tables(levels, 2, noisy.release(codes, rng=rng).answers, n)
 
 
-NEEDS = ex.Needs(("mbi", "jax", "opendp", "diffprivlib", "sklearn"), extra="bench")
+NEEDS = Needs(("mbi", "jax", "opendp", "diffprivlib", "sklearn"), extra="bench")
 TIMED = "commands and counts"
 CLOCK = ("timed",)
 
@@ -293,16 +294,14 @@ def grid(
 ) -> tuple[Config, ...]:
     """All measurements."""
     return (
-        *(Config(Part.TIME, question, Tool.OURS, limit) for question in commands),
-        *(
-            Config(Part.SPEED, question, tool, rows)
-            for question in ORDERS
-            for tool in (Tool.OURS, *COUNTERS)
-        ),
-        *(
-            Config(Part.ERROR, question, tool, releases)
-            for question in samples
-            for tool in (Tool.OURS, Tool.OPENDP, Tool.DIFFPRIVLIB, Tool.MBI)
+        *ex.product(Config, Part.TIME, commands, Tool.OURS, limit),
+        *ex.product(Config, Part.SPEED, ORDERS, (Tool.OURS, *COUNTERS), rows),
+        *ex.product(
+            Config,
+            Part.ERROR,
+            samples,
+            (Tool.OURS, Tool.OPENDP, Tool.DIFFPRIVLIB, Tool.MBI),
+            releases,
         ),
     )
 

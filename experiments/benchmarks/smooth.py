@@ -91,11 +91,7 @@ def in_turns(
     repetitions: int,
     sums: dict[Method, int] | None = None,
 ) -> list[ex.Row]:
-    """Median, least and most seconds of each function of `works`; the functions take turns.
-
-    The rows also hold what `sums` has counted for some of the methods.
-    The first function is called once before, so that numba compiles it outside of the measurement.
-    """
+    """Median, least and most seconds of each function of `works`; the functions take turns."""
     next(iter(works.values()))()
     taken = {method: np.empty(repetitions) for method in works}
     for turn in range(repetitions):
@@ -245,7 +241,7 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
             ex.Claim(
                 f"a release at (d, t) = {key} adds a record to at least {FEWER:g} times fewer sums "
                 "than moments by blocked NumPy",
-                ex.Verdict(theirs >= FEWER * ours, ex.inverse_share(theirs / ours, FEWER)),
+                ex.at_least(theirs / ours, FEWER),
                 f"{ours:,.0f} in place of {theirs:,.0f}: {theirs / ours:.1f} times fewer",
                 f"at least {FEWER:g} times",
                 "X-NUFFT",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -122,6 +124,18 @@ class Sweep(Generic[C]):
             for configuration in self.configurations
             for trial in range(self.trials)
         )
+
+
+def product(kind: Callable[..., C], *values: Any, **named: Any) -> tuple[C, ...]:
+    """A configuration for each choice from the collections among the values, in their order."""
+    axes = [
+        value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+        for value in (*values, *named.values())
+    ]
+    return tuple(
+        kind(*choice[: len(values)], **dict(zip(named, choice[len(values) :], strict=True)))
+        for choice in itertools.product(*axes)
+    )
 
 
 @dataclass(frozen=True)

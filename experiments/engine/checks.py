@@ -104,11 +104,7 @@ def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
 
 
 def slopes_by(table: pd.DataFrame, keys: Sequence[str], x: str) -> dict[tuple[Any, ...], Slope]:
-    """For each curve, the log-log slope of the error against column `x`.
-
-    Columns `keys` tell the curves apart. All intervals together cover the true slopes with
-    probability at least 1 - `LEVEL`.
-    """
+    """For each curve, the log-log slope of the error against column `x`."""
     curves: dict[tuple[Any, ...], dict[float, MeanSquare]] = {}
     for (*key, position), mean in pooled_by(table, [*keys, x]).items():
         curves.setdefault(tuple(key), {})[float(position)] = mean

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +73,18 @@ def between(measured: npt.ArrayLike, low: float, high: float) -> Verdict:
     """Everything in `measured` lies in [low, high]."""
     values = _array(measured)
     return Verdict(bool(np.all((low <= values) & (values <= high))), position(values, low, high))
+
+
+def near(measured: npt.ArrayLike, expected: npt.ArrayLike, tolerance: npt.ArrayLike) -> Verdict:
+    """Everything in `measured` is within `tolerance`, above 0, of its `expected` value."""
+    used = offset(measured, expected, tolerance)
+    return Verdict(used <= 1, used)
+
+
+def allowed(measured: npt.ArrayLike, allowance: npt.ArrayLike) -> Verdict:
+    """Nothing in `measured` exceeds its allowance, which may be 0."""
+    passed = bool(np.all(_array(measured) <= _array(allowance)))
+    return Verdict(passed, within_allowance(measured, allowance))
 
 
 def not_rare(p_values: npt.ArrayLike, level: float) -> Verdict:
@@ -171,6 +183,10 @@ class Claim:
             "used": None if isinstance(used, NoLimit) else float(used),
             "no_limit": str(used) if isinstance(used, NoLimit) else None,
         }
+
+
+#: What a script returns: its claims one by one, or a list.
+Claims = Iterable[Claim]
 
 
 def claims_table(claims: Sequence[tuple[str, Claim]]) -> Table:

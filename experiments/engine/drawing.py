@@ -116,10 +116,7 @@ def draw_intervals(
 def draw_measured(
     axes: Axes, means: Mapping[float, MeanSquare], look: Look, label: str, joined: bool = True
 ) -> None:
-    """Draw root mean squares at their positions, as markers over a 95% band.
-
-    Pass ``joined=False`` where a curve of exact theory already runs through the markers.
-    """
+    """Draw root mean squares at their positions, as markers over a 95% band."""
     x = sorted(means)
     bands = np.array([means[position].root_interval(BAND_LEVEL) for position in x])
     roots = [means[position].root for position in x]
@@ -195,10 +192,7 @@ def ticks(*values: float) -> tuple[tuple[float, ...], list[str]]:
 
 
 def shared_legend(figure: Figure, columns: Mapping[str, Sequence[str]]) -> Figure:
-    """The figure with one legend below all panels; `columns` maps headings to labels.
-
-    Curves with the same label must look the same: the legend shows the first of them.
-    """
+    """The figure with one legend below all panels; `columns` maps headings to labels."""
     handles: dict[str, Artist] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

@@ -164,10 +164,7 @@ class _Process:
             self.alive = False
 
     def answer(self) -> Outcome[Any] | Exception | None:
-        """The outcome or an error; None if the process has just begun its cell or has died.
-
-        A process that ends by itself before it has begun a cell gives an error.
-        """
+        """The outcome or an error; None if the process has just begun its cell or has died."""
         try:
             received = self.connection.recv()
         except (EOFError, OSError):

@@ -74,10 +74,7 @@ class Code:
 
 
 def texts_of(script: ModuleType) -> tuple[str, ...]:
-    """The texts of the files in `sources`, read from disk; the text of `script` comes first.
-
-    Each of the data files in ``DATA_FILES`` of the script counts as a module that holds its text.
-    """
+    """The texts of the files in `sources`, read from disk; the text of `script` comes first."""
     data = [
         f"DATA = {path.read_text(encoding='utf-8')!r}" for path in getattr(script, "DATA_FILES", ())
     ]

@@ -173,13 +173,7 @@ def reproduce_each(
     executor: Executor,
     observe: Callable[[LoadedScript], None],
 ) -> Iterator[Report]:
-    """Like `reproduce` for each script, but an error of a file becomes a failure of its script.
-
-    Such an error is a store that cannot be opened, or a full disk. Other scripts can still run.
-    They cannot if the executor fails, so `ExecutorError` is raised. The cells of all scripts go to
-    the executor together, so no process waits for the last cell of a script. This process draws
-    the figures meanwhile. Scripts that measure time come after that, alone.
-    """
+    """Like `reproduce` for each script, but an error of a file becomes a failure of its script."""
     alone = [script for script in scripts if isinstance(script.module, TakesTime)]
     drawer = ThreadPoolExecutor(1)
     try:

@@ -27,10 +27,7 @@ class ExecutorError(Exception):
 
 @dataclass(frozen=True)
 class Work:
-    """The function that an executor applies to each cell.
-
-    It can be pickled if `compute` is a function at the top level of a module.
-    """
+    """The function that an executor applies to each cell."""
 
     compute: Compute[Any]  # Maps (configuration, generator) to rows
     code: Code  # Content hashes under which the outcomes will be stored
@@ -56,12 +53,7 @@ def _code_here(module_name: str) -> Code:
 
 
 class Executor(Protocol):
-    """Where cells run: applies `work` to each cell and yields outcomes as they complete.
-
-    The outcomes may come in any order, and cells may run in other processes or on other machines.
-    This is safe because `work` never raises for a failing cell, the seeds do not depend on the
-    order, and only the caller writes to the store.
-    """
+    """Where cells run: applies `work` to each cell and yields outcomes as they complete."""
 
     def __call__(
         self, work: Work | EachWork, cells: Iterable[Cell[Any]] | Iterable[Task]
@@ -138,12 +130,7 @@ def run_sweep(
     executor: Executor = in_process,
     observe: Callable[[Outcome[Any]], None] = ignore,
 ) -> SweepResult:
-    """Run the cells that have no completed outcome in the store, and return all outcomes.
-
-    Completed cells are taken from the store, and failed cells are tried again. Each outcome is on
-    disk before the next outcome is requested. An interrupt therefore loses only cells whose
-    outcomes the executor has not returned yet.
-    """
+    """Run the cells that have no completed outcome in the store, and return all outcomes."""
     for outcome in executor(Work(compute, store.code), pending(sweep, store)):
         store.record(outcome)
         observe(outcome)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from experiments.engine.cells import Sweep
-    from experiments.engine.claims import Claim, Goal
+    from experiments.engine.claims import Claim, Claims, Goal
     from experiments.engine.run import Compute
 
 
@@ -49,7 +49,7 @@ class Script(Protocol):
     def plot(self, table: pd.DataFrame) -> Figure:
         """Draw the figure of the stored rows."""
 
-    def claims(self, table: pd.DataFrame) -> list[Claim]:
+    def claims(self, table: pd.DataFrame) -> Claims:
         """Check statements of theory against the stored rows."""
 
 
@@ -106,12 +106,7 @@ class Needs:
 
 @runtime_checkable
 class ComparesWithPeers(Protocol):
-    """A script that runs other packages beside geomdp, and is left out where they are missing.
-
-    ``plot``, ``claims`` and ``report`` must do without these packages, so that stored tables can
-    always be drawn. The module itself must not import them; ``compute`` imports them, or calls code
-    that imports them.
-    """
+    """A script that runs other packages beside geomdp, and is left out where they are missing."""
 
     NEEDS: Needs
 
@@ -149,10 +144,7 @@ class LoadedScript:
 
     @property
     def quick_seconds(self) -> float:
-        """Seconds of the quick preset on one core, as the docstring states them; 5 if it does not.
-
-        They only weigh scripts against each other, to estimate how much of a run is left.
-        """
+        """Seconds of the quick preset on one core that the docstring states; 5 if it does not."""
         stated = re.search(r"quick\s+(\d+)\s+s\b", self.module.__doc__ or "")
         return float(stated[1]) if stated else 5.0
 

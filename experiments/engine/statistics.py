@@ -48,10 +48,7 @@ class MeanSquare:
 
     @classmethod
     def pooled(cls, parts: Sequence[MeanSquare]) -> MeanSquare:
-        """Mean over all releases of `parts`, which are independent samples from one distribution.
-
-        The standard error counts deviations within the parts and between the means of the parts.
-        """
+        """Mean over all releases of `parts`, independent samples from one distribution."""
         counts = np.array([part.count for part in parts], dtype=float)
         values = np.array([part.value for part in parts])
         # The squared deviations in a part sum to (count - 1) times the sample variance, and the

@@ -142,11 +142,7 @@ def headline(report: Report) -> str | None:
 def summary(
     scripts: Sequence[LoadedScript], reports: Sequence[Report], flag: str, width: int
 ) -> list[str]:
-    """The end of a run in at most `MOST_LINES` lines of `width` characters, less two for the page.
-
-    They are counts, each failed claim with the command that runs its figure again, and the figures
-    that were left out with the extra to install.
-    """
+    """The end of a run in at most `MOST_LINES` lines of `width`, less two for the page."""
     claims = [claim for report in reports for claim in report.claims]
     failed = sum(not claim.passed for claim in claims)
     left_out = _by_extra(scripts)

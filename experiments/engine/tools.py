@@ -4,7 +4,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.engine.cells import Outcome, Row, Sweep
+from experiments.engine.cells import Outcome, Row, Sweep, product
 from experiments.engine.checks import (
     agrees_with_prediction,
     is_below,
@@ -18,10 +18,12 @@ from experiments.engine.checks import (
 from experiments.engine.claims import (
     Aim,
     Claim,
+    Claims,
     Goal,
     NoLimit,
     Verdict,
     above,
+    allowed,
     at_least,
     at_most,
     below,
@@ -29,16 +31,14 @@ from experiments.engine.claims import (
     each_case,
     in_order,
     inverse_share,
+    near,
     not_rare,
     offset,
     position,
-    rarity,
     same_names,
     share,
-    within_allowance,
 )
 from experiments.engine.drawing import (
-    BAND_ALPHA,
     BAND_LEVEL,
     HOLLOW,
     Curve,
@@ -54,7 +54,6 @@ from experiments.engine.drawing import (
     shared_legend,
     ticks,
 )
-from experiments.engine.script import Needs
 from experiments.engine.statistics import (
     LEVEL,
     MeanSquare,

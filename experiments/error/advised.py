@@ -120,7 +120,7 @@ def noise_columns(
     return {f"{NOISE}{name}": value for name, value in found.items()}
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     # A projection never errs more than the noise before it, even if the bound on its error is
     # larger.
     noise_alone = table[f"{NOISE}predicted"].replace(0.0, np.inf)
@@ -130,36 +130,24 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     exact = found.prediction == "exact"
     noise = found[["line", "n"]].join(found.filter(regex=f"^{NOISE}").rename(columns=unprefixed))
     noise = noise[(noise.releases > 0) & (noise.prediction == "exact")]
-    return [
-        ex.Claim(
-            "the predicted error of the advised mechanism is at most 1% above the least one",
-            ex.Verdict(excess <= 1 + WORTHWHILE, ex.share(max(excess - 1, 0.0), WORTHWHILE)),
-            f"the advised one is at most {excess - 1:.2%} above the least prediction, at "
-            f"{len(table)} points",
-            "at most 1%, the least gain that is worth a step after the noise",
-            "JL-L13, JL-L14",
-        ),
-        ex.Claim(
-            "no peer has a smaller predicted error than the advised mechanism",
-            ex.at_most(ratio, 1),
-            f"{(table.predicted / table.peer).min():.2g} to {ratio:.3f} times the error of the "
-            "best peer",
-            "at most 1",
-            "GEN-3, JL-L14",
-        ),
-        ex.agrees_with_prediction(
-            "measured errors of additive noise agree with exact predictions",
-            "JL-L14",
-            noise,
-            ("line", "n"),
-        ),
-        ex.stays_below_prediction(
-            "measured errors do not exceed predicted upper bounds beyond chance",
-            "JL-L13, JL-L13b",
-            found[~exact],
-            ("line", "n"),
-        ),
-    ]
+    yield ex.Claim(
+        "the predicted error of the advised mechanism is at most 1% above the least one",
+        ex.Verdict(excess <= 1 + WORTHWHILE, ex.share(max(excess - 1, 0.0), WORTHWHILE)),
+        f"the advised one is at most {excess - 1:.2%} above the least prediction, at "
+        f"{len(table)} points",
+        "at most 1%, the least gain that is worth a step after the noise",
+        "JL-L13, JL-L14",
+    )
+    name = "no peer has a smaller predicted error than the advised mechanism"
+    words = (
+        f"{(table.predicted / table.peer).min():.2g} to {ratio:.3f} times the error of the "
+        "best peer"
+    )
+    yield ex.Claim(name, ex.at_most(ratio, 1), words, "at most 1", "GEN-3, JL-L14")
+    name = "measured errors of additive noise agree with exact predictions"
+    yield ex.agrees_with_prediction(name, "JL-L14", noise, ("line", "n"))
+    name = "measured errors do not exceed predicted upper bounds beyond chance"
+    yield ex.stays_below_prediction(name, "JL-L13, JL-L13b", found[~exact], ("line", "n"))
 
 
 #: The step after the noise, by the first word of a mechanism's name, and the colours of the bars.

@@ -19,10 +19,6 @@ def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) ->
 def balls_in_closed_form(products: Sequence[tuple[float, float]]) -> ex.Claim:
     """Claim that the numbers of each pair are equal: n times a predicted error, and the formula."""
     off = max((abs(found / stated - 1) for found, stated in products), default=math.inf)
-    return ex.Claim(
-        "the predicted error of ball noise is Delta (r (r + 1) / k)^(1/2) / (epsilon n)",
-        ex.at_most(off, 1e-9),
-        f"{len(products)} predictions, off by {off:.1e} at most",
-        "equal",
-        "JL-L15",
-    )
+    name = "the predicted error of ball noise is Delta (r (r + 1) / k)^(1/2) / (epsilon n)"
+    measured = f"{len(products)} predictions, off by {off:.1e} at most"
+    return ex.Claim(name, ex.at_most(off, 1e-9), measured, "equal", "JL-L15")

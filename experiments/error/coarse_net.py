@@ -50,16 +50,11 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     inner = gd.mechanisms.KNorm(WORKLOAD, n=config.n, privacy=PRIVACY, exact=True)
     mechanism = gd.mechanisms.Coarse(inner, config.radius)
     records = np.full(config.n, rounded_most(mechanism.net))
-    truth = WORKLOAD.answers(records)
-    squares = [
-        float(np.mean((mechanism.release(records, rng=rng).answers - truth) ** 2))
-        for _ in range(config.releases_per_cell)
-    ]
+    measured = ex.release_columns(mechanism, records, config.releases_per_cell, rng)
     net = gd.bodies.VPolytope(mechanism.net)
     width = gd.gaussian_width(net, rng=WIDTH_SEED)
     return {
-        **ex.MeanSquare.of(squares).columns(),
-        **ex.predicted_columns(mechanism.predicted_rmse),
+        **measured,
         "points": len(mechanism.net),
         "rounding": mechanism.rounding,
         "width": width.value,
@@ -95,31 +90,22 @@ def chaining(net: np.ndarray) -> float:
     return total
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
-    return [
-        ex.stays_below_prediction(
-            "errors stay below the rounding error plus the error of noise on the net",
-            "JL-A2",
-            table,
-            ["n", "radius"],
-        ),
-        rounding_is_less_than_the_radius(table),
-        width_is_below_the_chain(table),
-        chain_is_needed(table),
-        few_records_want_a_coarse_net(table),
-    ]
-
-
-def rounding_is_less_than_the_radius(table: pd.DataFrame) -> ex.Claim:
-    """The net is maximal, so every answer vector is less than the radius away from the net."""
+def claims(table: pd.DataFrame) -> ex.Claims:
+    name = "errors stay below the rounding error plus the error of noise on the net"
+    yield ex.stays_below_prediction(name, "JL-A2", table, ["n", "radius"])
     shares = table.rounding / table.radius
-    return ex.Claim(
-        "rounding moves the answers by less than the radius of the net",
-        ex.below(shares, 1),
-        f"at most {shares.max():.3f} of it",
-        "below 1",
-        "JL-A2 (22)",
+    name = "rounding moves the answers by less than the radius of the net"
+    measured = f"at most {shares.max():.3f} of it"
+    yield ex.Claim(name, ex.below(shares, 1), measured, "below 1", "JL-A2 (22)")
+    yield width_is_below_the_chain(table)
+    share = float(table.equidistant.iloc[0])
+    name = (
+        f"the width of {ELEMENTS} points at equal distances is more than half of their chaining sum"
     )
+    verdict = ex.between(share, 0.5, 1)
+    measured = f"{share:.3f} of it"
+    yield ex.Claim(name, verdict, measured, "0.5 to 1; 1 / sqrt(2) for many points", "JL-L27")
+    yield few_records_want_a_coarse_net(table)
 
 
 def width_is_below_the_chain(table: pd.DataFrame) -> ex.Claim:
@@ -127,26 +113,10 @@ def width_is_below_the_chain(table: pd.DataFrame) -> ex.Claim:
     nets = table.drop_duplicates("radius").sort_values("radius")
     shares = nets.width_low / nets.chaining
     falling = bool((nets.width.diff().dropna() <= 1e-9 * nets.width.max()).all())
-    return ex.Claim(
-        "the width of the net is at most its chaining sum, and falls as the radius grows",
-        ex.Verdict(falling and bool((shares <= 1).all()), ex.share(shares, 1)),
-        f"at most {shares.max():.3f} of the sum; {'falling' if falling else 'not falling'}",
-        "at most 1; falling",
-        "JL-L27",
-    )
-
-
-def chain_is_needed(table: pd.DataFrame) -> ex.Claim:
-    """Compare the width of N unit vectors (E max g_i, g normal) with their sum 2 sqrt(ln N)."""
-    share = float(table.equidistant.iloc[0])
-    return ex.Claim(
-        f"the width of {ELEMENTS} points at equal distances is more than half of their chaining "
-        "sum",
-        ex.Verdict(0.5 < share <= 1, ex.position(share, 0.5, 1)),
-        f"{share:.3f} of it",
-        "0.5 to 1; 1 / sqrt(2) for many points",
-        "JL-L27",
-    )
+    name = "the width of the net is at most its chaining sum, and falls as the radius grows"
+    verdict = ex.each_case(falling) & ex.at_most(shares, 1)
+    measured = f"at most {shares.max():.3f} of the sum; {'falling' if falling else 'not falling'}"
+    return ex.Claim(name, verdict, measured, "at most 1; falling", "JL-L27")
 
 
 def few_records_want_a_coarse_net(table: pd.DataFrame) -> ex.Claim:
@@ -161,7 +131,7 @@ def few_records_want_a_coarse_net(table: pd.DataFrame) -> ex.Claim:
     gain = errors[table.n.min(), finest] / errors[table.n.min(), fewest]
     return ex.Claim(
         "with few records a coarse net errs least, and with many records the finest net",
-        ex.Verdict(fewest > finest and most == finest and gain > 1.3, ex.inverse_share(gain, 1.3)),
+        ex.in_order(fewest > finest == most) & ex.above(gain, 1.3),
         f"radius {fewest:g} at n = {table.n.min()}, where the finest net errs {gain:.2f} times as "
         f"much; radius {most:g} at n = {table.n.max()}",
         f"radius above {finest:g}, the finest net errs over 1.3 times as much; radius {finest:g}",
@@ -197,7 +167,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
 
 def grid(radii: tuple[float, ...], counts: tuple[int, ...], releases: int) -> tuple[Config, ...]:
     """Every radius with every number of records."""
-    return tuple(Config(n, radius, releases) for n in counts for radius in radii)
+    return ex.product(Config, counts, radii, releases)
 
 
 QUICK = ex.Sweep(grid((0.1, 0.2, 0.4), (5, 20, 1280), 100))

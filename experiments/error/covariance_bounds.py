@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -41,33 +40,12 @@ LEAST = 0.9
 def lengths(
     d: int, n: int, epsilon: float, draws: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Independent draws of ||Z|| + 2 ||z||, with each noise at epsilon / 2.
-
-    Z is the noise on the second moments, and z is the noise on the mean.
-    """
+    """Independent draws of ||Z|| + 2 ||z||, with each noise at epsilon / 2."""
     privacy = gd.PureDP(epsilon / 2)
     Z = gd.mechanisms.Cone(gd.workloads.SecondMoment(d), n=n, privacy=privacy).noise
     z = gd.mechanisms.Ball(gd.workloads.Means(d), n=n, privacy=privacy).noise
     long, short = (np.linalg.norm(noise.sample(rng, draws), axis=1) for noise in (Z, z))
     return np.asarray((long + 2 * short) / n)
-
-
-def is_that_of_theorem_3(points: Mapping[int, tuple[ex.MeanSquare, float]]) -> ex.Claim:
-    """Mean lengths are `LEAST` to 1 times the bound of Theorem 3 without its term 3 / n^(1/2)."""
-    level = ex.LEVEL / (2 * len(points))
-    shares = {d: mean.value / noise for d, (mean, noise) in points.items()}
-    reach = {d: ex.quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}
-    return ex.Claim(
-        f"the mean length of noise, ||Z|| + 2 ||z||, is {LEAST:g} to 1 times the noise term of "
-        "Theorem 3",
-        ex.Verdict(
-            all(shares[d] + reach[d] >= LEAST and shares[d] - reach[d] <= 1 for d in points),
-            max(shares.values()),
-        ),
-        f"{len(points)} dimensions, ratio {min(shares.values()):.3f} to {max(shares.values()):.3f}",
-        f"{LEAST:g} to 1; Z is the noise on the second moments, z the noise on the mean",
-        "JL-T3, JL-WIS, JL-L15",
-    )
 
 
 #: Draws of the noise for one point.
@@ -150,28 +128,44 @@ def marginal_errors(config: Config, rng: np.random.Generator) -> list[float]:
 POINT = ["panel", "d", "n", "epsilon"]
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     of = {quantity: table[table.quantity == quantity] for quantity in Quantity}
     private, noise = of[Quantity.PRIVATE], of[Quantity.NOISE]
     limits = noise.groupby("d").bound.first()
-    return [
-        bounded(
-            "the error of the private covariance is 1/8 to 1 times the bound of Theorem 3",
-            "JL-T3",
-            private,
+    yield bounded(
+        "the error of the private covariance is 1/8 to 1 times the bound of Theorem 3",
+        "JL-T3",
+        private,
+    )
+    yield bounded(
+        "the error of 2-way marginals is 1/8 to 1 times the bound of Theorem 23",
+        "JL-T23",
+        of[Quantity.PAIRS],
+    )
+    yield sampling(of[Quantity.SAMPLED])
+    yield floor(private[private.panel == Panel.EPSILON])
+    rows = private[private.panel == Panel.DIMENSION]
+    (slope,) = ex.slopes_by(rows, ["quantity"], "d").values()
+    name = "the error grows with the dimension d, but no faster than d^(3/2)"
+    verdict = ex.Verdict(
+        slope.low > 0 and slope.low <= 1.5 and slope.value >= 0.5, slope.value / 1.5
+    )
+    yield ex.Claim(name, verdict, f"{slope}", "1/2 to 3/2", "JL-T3")
+    points = {d: (mean, limits[d]) for (d,), mean in ex.pooled_by(noise, ["d"]).items()}
+    level = ex.LEVEL / (2 * len(points))
+    shares = {d: mean.value / noise for d, (mean, noise) in points.items()}
+    reach = {d: ex.quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}
+    yield ex.Claim(
+        f"the mean length of noise, ||Z|| + 2 ||z||, is {LEAST:g} to 1 times the noise term of "
+        "Theorem 3",
+        ex.Verdict(
+            all(shares[d] + reach[d] >= LEAST and shares[d] - reach[d] <= 1 for d in points),
+            max(shares.values()),
         ),
-        bounded(
-            "the error of 2-way marginals is 1/8 to 1 times the bound of Theorem 23",
-            "JL-T23",
-            of[Quantity.PAIRS],
-        ),
-        sampling(of[Quantity.SAMPLED]),
-        floor(private[private.panel == Panel.EPSILON]),
-        growth(private[private.panel == Panel.DIMENSION]),
-        is_that_of_theorem_3(
-            {d: (mean, limits[d]) for (d,), mean in ex.pooled_by(noise, ["d"]).items()}
-        ),
-    ]
+        f"{len(points)} dimensions, ratio {min(shares.values()):.3f} to {max(shares.values()):.3f}",
+        f"{LEAST:g} to 1; Z is the noise on the second moments, z the noise on the mean",
+        "JL-T3, JL-WIS, JL-L15",
+    )
 
 
 def bounded(name: str, id: str, rows: pd.DataFrame) -> ex.Claim:
@@ -180,17 +174,13 @@ def bounded(name: str, id: str, rows: pd.DataFrame) -> ex.Claim:
     tail = ex.LEVEL / len(means)
     intervals = {key: mean.root_interval(2 * tail) for key, mean in means.items()}
     shares = [mean.root / bounds[key] for key, mean in means.items()]
-    return ex.Claim(
-        name,
-        ex.Verdict(
-            all(low <= bounds[key] for key, (low, _) in intervals.items())
-            and min(shares) >= LEAST_SHARE,
-            max(shares),
-        ),
-        f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} of it",
-        "1/8 to 1",
-        id,
+    verdict = ex.Verdict(
+        all(low <= bounds[key] for key, (low, _) in intervals.items())
+        and min(shares) >= LEAST_SHARE,
+        max(shares),
     )
+    measured = f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} of it"
+    return ex.Claim(name, verdict, measured, "1/8 to 1", id)
 
 
 def sampling(rows: pd.DataFrame) -> ex.Claim:
@@ -204,14 +194,12 @@ def sampling(rows: pd.DataFrame) -> ex.Claim:
         exact = (1 - 1 / d) / n
         room = ex.quantile(ex.LEVEL / (2 * len(means)), mean.count) * mean.stderr + 5 * exact / n
         scores.append(abs(mean.value - exact) / room)
-    return ex.Claim(
+    name = (
         "the covariance of a sample has the error ((1 - 1/d) / n)^(1/2), which is below the bound "
-        "3 / n^(1/2)",
-        ex.at_most(scores, 1),
-        f"{len(scores)} points, furthest off by {max(scores):.2f} of what chance allows",
-        "within chance",
-        "JL-T3",
+        "3 / n^(1/2)"
     )
+    measured = f"{len(scores)} points, furthest off by {max(scores):.2f} of what chance allows"
+    return ex.Claim(name, ex.at_most(scores, 1), measured, "within chance", "JL-T3")
 
 
 def floor(rows: pd.DataFrame) -> ex.Claim:
@@ -229,18 +217,6 @@ def floor(rows: pd.DataFrame) -> ex.Claim:
         f"at epsilon = {last:g}, {fall:.1f} times less than at {first:g} and {remains:.3f} times "
         "the sampling error",
         "at least 4 times less; 0.8 to 1.3 times the sampling error",
-        "JL-T3",
-    )
-
-
-def growth(rows: pd.DataFrame) -> ex.Claim:
-    """Where noise dominates, the error grows with the dimension no faster than d^(3/2)."""
-    (slope,) = ex.slopes_by(rows, ["quantity"], "d").values()
-    return ex.Claim(
-        "the error grows with the dimension d, but no faster than d^(3/2)",
-        ex.Verdict(slope.low > 0 and slope.low <= 1.5 and slope.value >= 0.5, slope.value / 1.5),
-        f"{slope}",
-        "1/2 to 3/2",
         "JL-T3",
     )
 
@@ -304,19 +280,11 @@ def grid(
     """One panel against each of n, epsilon and d, and one of marginals of 10 attributes."""
     both = (Quantity.PRIVATE, Quantity.SAMPLED)
     return (
-        *(Config(Panel.RECORDS, quantity, 5, n, 1.0, samples) for quantity in both for n in ns),
-        *(
-            Config(Panel.EPSILON, quantity, 5, 3000, epsilon, samples)
-            for quantity in both
-            for epsilon in epsilons
-        ),
-        *(
-            Config(Panel.DIMENSION, quantity, d, 3000, 0.3, samples)
-            for quantity in both
-            for d in ds
-        ),
-        *(Config(Panel.DIMENSION, Quantity.NOISE, d, 10**6, 0.003, DRAWS) for d in ds),
-        *(Config(Panel.MARGINALS, Quantity.PAIRS, 10, n, 1.0, samples) for n in ns),
+        *ex.product(Config, Panel.RECORDS, both, 5, ns, 1.0, samples),
+        *ex.product(Config, Panel.EPSILON, both, 5, 3000, epsilons, samples),
+        *ex.product(Config, Panel.DIMENSION, both, ds, 3000, 0.3, samples),
+        *ex.product(Config, Panel.DIMENSION, Quantity.NOISE, ds, 10**6, 0.003, DRAWS),
+        *ex.product(Config, Panel.MARGINALS, Quantity.PAIRS, 10, ns, 1.0, samples),
     )
 
 

@@ -107,55 +107,29 @@ POINT = ("d", "spectrum", "family", "n")
 PLACE = ["d", "spectrum", "n"]
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     noise = table[table.family.isin(ADDITIVE)]
     of = {family: table[table.family == family] for family in Family}
     points = {family: ex.pooled_by(of[family], PLACE) for family in Family}
     second = points[Family.SECOND_MOMENT]
-    return [
-        ex.agrees_with_prediction(
-            "additive noise has the predicted error", "JL-WIS, JL-L15", noise, POINT
-        ),
-        ex.slopes_are(
-            "the error of additive noise falls as 1/n",
-            "JL-L14",
-            ex.slopes_by(noise, ["d", "spectrum", "family"], "n"),
-            -1.0,
-            0.05,
-        ),
-        ex.stays_below_prediction(
-            "the error of projected second moments stays below the explicit bound",
-            "JL-WIS",
-            of[Family.SECOND_MOMENT],
-            POINT,
-        ),
-        ex.is_below(
-            "projected second moments err less than Laplace noise",
-            "JL-WIS",
-            second,
-            points[Family.LAPLACE],
-        ),
-        ex.is_below(
-            "projected second moments err less than the ball mechanism",
-            "JL-WIS",
-            second,
-            points[Family.BALL],
-        ),
-        ex.is_below(
-            "cone noise errs less than the ball mechanism from d = 5 on",
-            "JL-WIS",
-            points[Family.CONE],
-            points[Family.BALL],
-        ),
-        ex.stays_below_prediction(
-            "the error of the private covariance stays below the bound of Theorem 3",
-            "JL-T3",
-            of[Family.COVARIANCE],
-            POINT,
-        ),
-        cone_in_closed_form(of[Family.CONE]),
-        halves_are_spent(of[Family.COVARIANCE]),
-    ]
+    name = "additive noise has the predicted error"
+    yield ex.agrees_with_prediction(name, "JL-WIS, JL-L15", noise, POINT)
+    name = "the error of additive noise falls as 1/n"
+    yield ex.slopes_are(
+        name, "JL-L14", ex.slopes_by(noise, ["d", "spectrum", "family"], "n"), -1.0, 0.05
+    )
+    name = "the error of projected second moments stays below the explicit bound"
+    yield ex.stays_below_prediction(name, "JL-WIS", of[Family.SECOND_MOMENT], POINT)
+    name = "projected second moments err less than Laplace noise"
+    yield ex.is_below(name, "JL-WIS", second, points[Family.LAPLACE])
+    name = "projected second moments err less than the ball mechanism"
+    yield ex.is_below(name, "JL-WIS", second, points[Family.BALL])
+    name = "cone noise errs less than the ball mechanism from d = 5 on"
+    yield ex.is_below(name, "JL-WIS", points[Family.CONE], points[Family.BALL])
+    name = "the error of the private covariance stays below the bound of Theorem 3"
+    yield ex.stays_below_prediction(name, "JL-T3", of[Family.COVARIANCE], POINT)
+    yield cone_in_closed_form(of[Family.CONE])
+    yield halves_are_spent(of[Family.COVARIANCE])
 
 
 def cone_in_closed_form(table: pd.DataFrame) -> ex.Claim:
@@ -171,13 +145,11 @@ def cone_in_closed_form(table: pd.DataFrame) -> ex.Claim:
         return math.sqrt(8 * (D + 1) * (D + 2) * spread) / n
 
     off = [abs(row.predicted / error(row.d, row.n) - 1) for row in table.itertuples()]
-    return ex.Claim(
-        "the predicted error of cone noise is (8 (D + 1) (D + 2) E |U - c|^2)^(1/2) / (epsilon n)",
-        ex.at_most(max(off), 1e-9),
-        f"{len(off)} points, off by {max(off):.1e} at most",
-        "equal",
-        "JL-WIS",
+    name = (
+        "the predicted error of cone noise is (8 (D + 1) (D + 2) E |U - c|^2)^(1/2) / (epsilon n)"
     )
+    measured = f"{len(off)} points, off by {max(off):.1e} at most"
+    return ex.Claim(name, ex.at_most(max(off), 1e-9), measured, "equal", "JL-WIS")
 
 
 def halves_are_spent(table: pd.DataFrame) -> ex.Claim:
@@ -195,13 +167,9 @@ def halves_are_spent(table: pd.DataFrame) -> ex.Claim:
         ]
     )
     shares = table.predicted / np.minimum(closed, math.sqrt(2))
-    return ex.Claim(
-        "the bound that `Covariance` states is 0.9 to 1.1 times the bound of Theorem 3",
-        ex.between(shares, 0.9, 1.1),
-        f"{shares.min():.3f} to {shares.max():.3f} of it at {len(shares)} points",
-        "0.9 to 1.1",
-        "JL-T3",
-    )
+    name = "the bound that `Covariance` states is 0.9 to 1.1 times the bound of Theorem 3"
+    measured = f"{shares.min():.3f} to {shares.max():.3f} of it at {len(shares)} points"
+    return ex.Claim(name, ex.between(shares, 0.9, 1.1), measured, "0.9 to 1.1", "JL-T3")
 
 
 LOOKS = Family.looks()
@@ -256,13 +224,7 @@ def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
 
 def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
     """Every mechanism on every kind of data."""
-    return tuple(
-        Config(d, spectrum, family, n, releases)
-        for d in ds
-        for spectrum in Spectrum
-        for family in Family
-        for n in ns
-    )
+    return ex.product(Config, ds, Spectrum, Family, ns, releases)
 
 
 QUICK = ex.Sweep(grid((6, 9), (50, 3000), 150))

@@ -44,10 +44,7 @@ class Framed:
 
 
 def polytope(workload: Workload) -> Framed:
-    """conv{Q(x)}, moved so that the mean of all Q(x) is 0.
-
-    For tables this mean is the centroid, by symmetry.
-    """
+    """conv{Q(x)}, moved so that the mean of all Q(x) is 0."""
     answers = explicit_answers(workload)
     answers -= answers.mean(axis=0)
     variances, axes = np.linalg.eigh(answers.T @ answers / len(answers))
@@ -306,18 +303,15 @@ def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
     for line in dict.fromkeys(table.line):
         ours = best_source(found, line, OURS)
         chains = best_source(found, line, HEURISTIC)
-        wanted.append(
-            ex.Goal(
-                f"{line}: error of exact samplers divided by that of the peer",
-                found[line, ours].root,
-                GOALS[Line(line)],
-                ex.Aim.AT_MOST,
-                f"{CAUSES[chains]}; chains estimate that noise from such points would err "
-                f"{found[line, chains].root:.3f} times as much as the peer",
-                f"{ours}; no mechanism errs less than {found[line, Source.ALL].root:.3f} times as "
-                "much as the peer",
-            )
+        error, chained = found[line, ours].root, found[line, chains].root
+        name = f"{line}: error of exact samplers divided by that of the peer"
+        reason = (
+            f"{CAUSES[chains]}; chains estimate that noise from such points would err "
+            f"{chained:.3f} times as much as the peer"
         )
+        proved = f"no mechanism errs less than {found[line, Source.ALL].root:.3f} times as much"
+        beside = f"{ours}; {proved} as the peer"
+        wanted.append(ex.Goal(name, error, GOALS[Line(line)], ex.Aim.AT_MOST, reason, beside))
     return wanted
 
 

@@ -104,35 +104,26 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
 POINT = ("panel", "family", "n", "size")
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     projected = table[table.family.isin(PROJECTED)]
     records = table[table.panel == Panel.RECORDS]
     few = records[records.n <= FEW]
     universe = table[table.panel == Panel.UNIVERSE].assign(logs=lambda rows: np.log(rows["size"]))
     pooled = {family: ex.pooled_by(few[few.family == family], ["n"]) for family in Family}
-    return [
-        ex.agrees_with_prediction(
-            "Gaussian noise has the predicted error", "JL-GAUSS",
-            table[table.family == Family.GAUSSIAN], POINT,
-        ),
-        ex.stays_below_prediction(
-            "the error after projection stays below sqrt(sigma w / k)", "JL-L13b", projected, POINT
-        ),
-        closed(projected),
-        ex.slopes_lie_within(
-            "with few uniform records, the error after projection falls nearly as n^(-1/2)",
-            "JL-GAUSS",
-            ex.slopes_by(few[few.family == Family.UNIFORM], ["family"], "n"), -0.6, -0.45,
-        ),
-        ex.slopes_are(
-            "on uniform records, the error after projection grows as (ln N)^(1/4)", "JL-GAUSS",
-            ex.slopes_by(universe[universe.family == Family.UNIFORM], ["family"], "logs"), 0.25, 0.2,
-        ),
-        ex.is_below(
-            "with few uniform records, projection lowers the error", "JL-GAUSS",
-            pooled[Family.UNIFORM], pooled[Family.GAUSSIAN],
-        ),
-    ]  # fmt: skip
+    gaussian = table[table.family == Family.GAUSSIAN]
+    name = "Gaussian noise has the predicted error"
+    yield ex.agrees_with_prediction(name, "JL-GAUSS", gaussian, POINT)
+    name = "the error after projection stays below sqrt(sigma w / k)"
+    yield ex.stays_below_prediction(name, "JL-L13b", projected, POINT)
+    yield closed(projected)
+    name = "with few uniform records, the error after projection falls nearly as n^(-1/2)"
+    slopes = ex.slopes_by(few[few.family == Family.UNIFORM], ["family"], "n")
+    yield ex.slopes_lie_within(name, "JL-GAUSS", slopes, -0.6, -0.45)
+    name = "on uniform records, the error after projection grows as (ln N)^(1/4)"
+    slopes = ex.slopes_by(universe[universe.family == Family.UNIFORM], ["family"], "logs")
+    yield ex.slopes_are(name, "JL-GAUSS", slopes, 0.25, 0.2)
+    name = "with few uniform records, projection lowers the error"
+    yield ex.is_below(name, "JL-GAUSS", pooled[Family.UNIFORM], pooled[Family.GAUSSIAN])
 
 
 def closed(projected: pd.DataFrame) -> ex.Claim:
@@ -200,8 +191,8 @@ def grid(
 ) -> tuple[Config, ...]:
     """The points of both panels, with a number of releases for each."""
     return (
-        *[Config(Panel.RECORDS, family, n, SIZE, releases[0]) for family in Family for n in ns],
-        *[Config(Panel.UNIVERSE, f, RECORDS, N, releases[1]) for f in Family for N in sizes],
+        *ex.product(Config, Panel.RECORDS, Family, ns, SIZE, releases[0]),
+        *ex.product(Config, Panel.UNIVERSE, Family, RECORDS, sizes, releases[1]),
     )
 
 

@@ -148,16 +148,13 @@ def maps_distort(table: pd.DataFrame) -> ex.Claim:
     # Where the stated distortion is 0, the share is infinite.
     with np.errstate(divide="ignore"):
         shares = points.distortion.to_numpy() / points.stated_distortion.to_numpy()
-    return ex.Claim(
-        "the largest loss of a distance between vertices is 0.4 to 1 times the stated distortion",
-        ex.Verdict(
-            (shares >= LEAST).all() and (shares <= 1).all(), ex.position(shares, LEAST, 1.0)
-        ),
+    name = "the largest loss of a distance between vertices is 0.4 to 1 times the stated distortion"
+    measured = (
         f"{len(table)} maps, means at {len(points)} points {shares.min():.3f} to "
-        f"{shares.max():.3f} of the stated distortion",
-        f"{LEAST:g} to 1",
-        "JL-T9, JL-L13",
+        f"{shares.max():.3f} of the stated distortion"
     )
+    theory = f"{LEAST:g} to 1"
+    return ex.Claim(name, ex.between(shares, LEAST, 1.0), measured, theory, "JL-T9, JL-L13")
 
 
 #: Draws of the noise in one cell.
@@ -182,14 +179,13 @@ def measurements_have_their_noise(table: pd.DataFrame) -> ex.Claim:
     """Two-sided: the noise has the mean square of the ball mechanism for the mapped workload."""
     off = ((table.noise - 1) / table.noise_stderr).abs()
     reach = ex.quantile(ex.LEVEL / (2 * len(table)), DRAWS)
-    return ex.Claim(
-        "the JL mechanism adds the noise of the ball mechanism to the mapped answers",
-        ex.at_most(off, reach),
+    name = "the JL mechanism adds the noise of the ball mechanism to the mapped answers"
+    measured = (
         f"{len(table)} maps, mean squares {table.noise.min():.3f} to {table.noise.max():.3f} of "
-        f"the stated ones, off by at most {off.max():.1f} standard errors",
-        f"1 within {reach:.1f} standard errors",
-        "JL-A1, JL-L15",
+        f"the stated ones, off by at most {off.max():.1f} standard errors"
     )
+    theory = f"1 within {reach:.1f} standard errors"
+    return ex.Claim(name, ex.at_most(off, reach), measured, theory, "JL-A1, JL-L15")
 
 
 #: Number of queries, dimension and l2 diameter of all 2-way tables of ten binary columns.
@@ -208,10 +204,7 @@ class Config:
 def grid(
     ns: tuple[int, ...], positions: tuple[int, ...], releases: int, projections: int
 ) -> tuple[Config, ...]:
-    """Three panels for n in `ns`; projected noise on three kinds of data for n in `positions`.
-
-    A release costs much more with a projection, so their number is `projections` then.
-    """
+    """Three panels for n in `ns`; projected noise on three kinds of data for n in `positions`."""
     curves = [
         Config(queries, data, family, n, releases if family in ADDITIVE else projections)
         for queries, data in (
@@ -223,12 +216,14 @@ def grid(
         for n in ns
         if family is not Family.JL or rows_of_map(n) < dimension(queries)
     ]
-    placed = [
-        Config(queries, data, Family.PROJECTED, n, projections)
-        for queries in Queries
-        for data in (Data.VERTEX, Data.MIX, Data.CENTRE)
-        for n in positions
-    ]
+    placed = ex.product(
+        Config,
+        Queries,
+        (Data.VERTEX, Data.MIX, Data.CENTRE),
+        Family.PROJECTED,
+        positions,
+        projections,
+    )
     return (*curves, *placed)
 
 
@@ -262,7 +257,7 @@ PROJECTED_SLOPES = (-0.5, -0.4)
 NOISY = 100
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     noise_only = table[table.family.isin(ADDITIVE)]
     bounded = table[table.family == Family.PROJECTED]
     random_map = table[table.family == Family.JL]
@@ -275,61 +270,42 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     }
     curve = ["queries", "data", "family"]
     projected_points = ex.pooled_by(bounded.drop(placed.index), ["queries", "data", "n"])
-    return [
-        ex.slopes_are(
-            "the error of additive noise falls as 1/n",
-            "JL-L14",
-            ex.slopes_by(noise_only, curve, "n"),
-            -1.0,
-            0.05,
-        ),
-        ex.agrees_with_prediction(
-            "additive noise has the predicted error", "JL-L14, JL-L15", noise_only, POINT
-        ),
-        balls_in_closed_form(
-            [
-                (row.n * row.predicted, ball_error(*MARGINALS, EPSILON))
-                for row in noise_only[noise_only.family == Family.BALL].itertuples()
-                if row.queries == Queries.MARGINALS
-            ]
-        ),
-        ex.is_below(
-            "K-norm noise errs less than Laplace noise",
-            "JL-L14",
-            per_point[Family.KNORM],
-            per_point[Family.LAPLACE],
-        ),
-        ex.slopes_lie_within(
-            "on random signs with uniform data and n = 100 to 3000, the error after projection "
-            "falls nearly as n^(-1/2)",
-            "JL-T1, third term",
-            ex.slopes_by(spread, ["queries"], "n"),
-            *PROJECTED_SLOPES,
-        ),
-        ex.is_below(
-            f"projection lowers the error of K-norm noise up to n = {NOISY}",
-            "JL-L13b",
-            {key: mean for key, mean in projected_points.items() if key[-1] <= NOISY},
-            {key: mean for key, mean in per_point[Family.KNORM].items() if key[-1] <= NOISY},
-        ),
-        ex.stays_below_prediction(
-            "the error after projection stays below its bound for data at a vertex, at a mix of "
-            "ten elements and at the centre",
-            "JL-L13b",
-            placed,
-            POINT,
-        ),
-        ex.stays_below_prediction(
-            "the error after projection stays below its bound on the real sample and on uniform "
-            "data",
-            "JL-L13b",
-            bounded.drop(placed.index),
-            POINT,
-        ),
-        stays_below_where_it_says_more(random_map, POINT),
-        maps_distort(random_map),
-        measurements_have_their_noise(random_map),
-    ]
+    name = "the error of additive noise falls as 1/n"
+    yield ex.slopes_are(name, "JL-L14", ex.slopes_by(noise_only, curve, "n"), -1.0, 0.05)
+    name = "additive noise has the predicted error"
+    yield ex.agrees_with_prediction(name, "JL-L14, JL-L15", noise_only, POINT)
+    yield balls_in_closed_form(
+        [
+            (row.n * row.predicted, ball_error(*MARGINALS, EPSILON))
+            for row in noise_only[noise_only.family == Family.BALL].itertuples()
+            if row.queries == Queries.MARGINALS
+        ]
+    )
+    name = "K-norm noise errs less than Laplace noise"
+    yield ex.is_below(name, "JL-L14", per_point[Family.KNORM], per_point[Family.LAPLACE])
+    yield ex.slopes_lie_within(
+        "on random signs with uniform data and n = 100 to 3000, the error after projection "
+        "falls nearly as n^(-1/2)",
+        "JL-T1, third term",
+        ex.slopes_by(spread, ["queries"], "n"),
+        *PROJECTED_SLOPES,
+    )
+    yield ex.is_below(
+        f"projection lowers the error of K-norm noise up to n = {NOISY}",
+        "JL-L13b",
+        {key: mean for key, mean in projected_points.items() if key[-1] <= NOISY},
+        {key: mean for key, mean in per_point[Family.KNORM].items() if key[-1] <= NOISY},
+    )
+    name = (
+        "the error after projection stays below its bound for data at a vertex, at a mix of "
+        "ten elements and at the centre"
+    )
+    yield ex.stays_below_prediction(name, "JL-L13b", placed, POINT)
+    name = "the error after projection stays below its bound on the real sample and on uniform data"
+    yield ex.stays_below_prediction(name, "JL-L13b", bounded.drop(placed.index), POINT)
+    yield stays_below_where_it_says_more(random_map, POINT)
+    yield maps_distort(random_map)
+    yield measurements_have_their_noise(random_map)
 
 
 LOOKS = Family.looks()

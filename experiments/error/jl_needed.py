@@ -298,10 +298,7 @@ def ratios(table: pd.DataFrame) -> dict[Point, ex.MeanSquare]:
 
 
 def slopes(points: dict[Point, ex.MeanSquare]) -> dict[tuple[str, int, str], ex.Slope]:
-    """Slope against m of each curve with two points or more.
-
-    With probability 1 - `LEVEL` the intervals of all slopes cover the true slopes.
-    """
+    """Slope against m of each curve with two points or more."""
     curves: dict[tuple[str, int, str], dict[int, ex.MeanSquare]] = {}
     for (family, divisor, noise, m), ratio in points.items():
         curves.setdefault((family, divisor, noise), {})[m] = ratio
@@ -320,10 +317,7 @@ def geometric_mean(ratios: list[ex.MeanSquare]) -> ex.MeanSquare:
 
 
 def stated(points: dict[Point, ex.MeanSquare], key: Point) -> str:
-    """A ratio of errors in words, with its interval, curve and m.
-
-    With probability 1 - `LEVEL` the intervals of all `points` cover the true ratios.
-    """
+    """A ratio of errors in words, with its interval, curve and m."""
     low, high = points[key].root_interval(ex.LEVEL, len(points))
     return f"{points[key].root:.3f} [{low:.3f}, {high:.3f}] ({curve_name(key[:3])}, m = {key[3]})"
 
@@ -407,13 +401,9 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
 def same_noise(table: pd.DataFrame) -> ex.Claim:
     """Recursive noise is left out only where it has one level and therefore is K-norm noise."""
     found = set(table[~table.family.isin(RECURSED)].levels)
-    return ex.Claim(
-        "recursive noise is left out only where it has one level, and thus is K-norm noise",
-        ex.each_case(found == {1}),
-        f"{sorted(found)} levels",
-        "1 level",
-        "JL-SPLIT, early stopping",
-    )
+    name = "recursive noise is left out only where it has one level, and thus is K-norm noise"
+    verdict = ex.each_case(found == {1})
+    return ex.Claim(name, verdict, f"{sorted(found)} levels", "1 level", "JL-SPLIT, early stopping")
 
 
 def no_gap(name: str, points: dict[Point, ex.MeanSquare]) -> ex.Claim:
@@ -421,14 +411,11 @@ def no_gap(name: str, points: dict[Point, ex.MeanSquare]) -> ex.Claim:
     lows = {key: ratio.root_interval(ex.LEVEL, len(points))[0] for key, ratio in points.items()}
     largest = max(points, key=lambda key: points[key].root)
     trends = [f"{curve_name(key)} {slope}" for key, slope in slopes(points).items()]
-    return ex.Claim(
-        name,
-        ex.at_most(max(lows.values()), 1),
-        f"{len(points)} ratios, at most {stated(points, largest)}; slopes in m: "
-        + ("; ".join(trends) or "one size only"),
-        "at most 1 within the interval",
-        "JL-T21",
+    measured = f"{len(points)} ratios, at most {stated(points, largest)}; slopes in m: " + (
+        "; ".join(trends) or "one size only"
     )
+    theory = "at most 1 within the interval"
+    return ex.Claim(name, ex.at_most(max(lows.values()), 1), measured, theory, "JL-T21")
 
 
 #: Families and divisors for which K-norm noise is claimed to err less with a map than without one.
@@ -462,13 +449,9 @@ def trend_far_below(points: dict[Point, ex.MeanSquare]) -> ex.Claim:
     mine = {key: r for key, r in points.items() if key[:2] == (Family.SIGNS, FAR)}
     (slope,) = slopes(mine).values()
     last = max(mine, key=lambda key: key[-1])
-    return ex.Claim(
-        "signs at n = r/32: the error without a map over that with the best map grows with m",
-        ex.in_order(slope.low > 0),
-        f"slope in m {slope}; at the largest m {stated(mine, last)}",
-        "slope above 0",
-        "JL-T21",
-    )
+    name = "signs at n = r/32: the error without a map over that with the best map grows with m"
+    measured = f"slope in m {slope}; at the largest m {stated(mine, last)}"
+    return ex.Claim(name, ex.in_order(slope.low > 0), measured, "slope above 0", "JL-T21")
 
 
 LOOKS = {FAR: ex.Look("C3", "^"), MIDDLE: ex.Look("C1", "s"), END: ex.Look("C0", "o")}

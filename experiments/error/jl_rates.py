@@ -172,7 +172,7 @@ class Panel(enum.StrEnum):
     DIMENSION = "k"
 
 
-def rates(table: pd.DataFrame) -> list[ex.Claim]:
+def rates(table: pd.DataFrame) -> ex.Claims:
     """With Gaussian maps, the error falls as (eps n)^(-1/2) and does not depend on k."""
     gaussian = table[table.route == Route.GAUSSIAN]
     product = gaussian[gaussian.panel.isin([Panel.RECORDS, Panel.EPSILON])]
@@ -180,10 +180,8 @@ def rates(table: pd.DataFrame) -> list[ex.Claim]:
     (fall,) = ex.slopes_by(product, ["route"], "product").values()
     rival = RIVAL if product["product"].max() >= WIDE * product["product"].min() else 0.0
     (flat,) = ex.slopes_by(gaussian[gaussian.panel == Panel.DIMENSION], ["route"], "k").values()
-    return [
-        agrees("with Gaussian maps, the error falls as (epsilon n)^(-1/2)", fall, -1 / 2, rival),
-        agrees("with Gaussian maps, the error does not depend on k", flat, 0.0, 1 / 2),
-    ]
+    yield agrees("with Gaussian maps, the error falls as (epsilon n)^(-1/2)", fall, -1 / 2, rival)
+    yield agrees("with Gaussian maps, the error does not depend on k", flat, 0.0, 1 / 2)
 
 
 def agrees(name: str, slope: ex.Slope, expected: float, rival: float) -> ex.Claim:
@@ -193,16 +191,12 @@ def agrees(name: str, slope: ex.Slope, expected: float, rival: float) -> ex.Clai
     expected| / h and h / |slope - rival|. Each condition fails if its ratio is above 1.
     """
     half = (slope.high - slope.low) / 2
-    return ex.Claim(
-        name,
-        ex.Verdict(
-            slope.covers(expected) and not slope.covers(rival),
-            ex.share([abs(slope.value - expected), half], [half, abs(slope.value - rival)]),
-        ),
-        f"{slope}",
-        f"{expected:g}, and not {rival:.3g}",
-        "JL-T21, JL-T2",
+    verdict = ex.Verdict(
+        slope.covers(expected) and not slope.covers(rival),
+        ex.share([abs(slope.value - expected), half], [half, abs(slope.value - rival)]),
     )
+    measured = f"{slope}"
+    return ex.Claim(name, verdict, measured, f"{expected:g}, and not {rival:.3g}", "JL-T21, JL-T2")
 
 
 def optimum(table: pd.DataFrame) -> ex.Claim:
@@ -240,10 +234,7 @@ def bounded(table: pd.DataFrame) -> ex.Claim:
     return ex.Claim(
         "with Gaussian maps, the error is 1/7 to 1 times min(B, 2): B is the bound of Theorem 21 "
         "with explicit constants, and 2 is the diameter of the body",
-        ex.Verdict(
-            min(shares) >= LEAST_SHARE and max(shares) <= 1,
-            max(ex.inverse_share(shares, LEAST_SHARE), max(shares)),
-        ),
+        ex.at_least(shares, LEAST_SHARE) & ex.at_most(shares, 1),
         f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} times min(B, 2)",
         "1/7 to 1 times min(B, 2)",
         "JL-L13, JL-T21, JL-T2",
@@ -251,26 +242,17 @@ def bounded(table: pd.DataFrame) -> ex.Claim:
 
 
 def records(table: pd.DataFrame) -> ex.Claim:
-    """The number of records is 1 to 16 times the number that Theorem 2 asks for with C = 1.
-
-    The error in Theorem 2 is per query. Here it is the measured error divided by k^(1/2).
-    """
+    """The number of records is 1 to 16 times the number that Theorem 2 asks for with C = 1."""
     best = table[table.panel != Panel.ROWS]
     means = ex.pooled_by(best, ["panel", "n", "epsilon", "k"])
     constants = [
         n / from_width(width(k), k, epsilon=epsilon, alpha=mean.root / math.sqrt(k), constant=1.0)
         for (_, n, epsilon, k), mean in means.items()
     ]
-    return ex.Claim(
-        "at the measured error, Theorem 2 asks for the number of records used, up to a constant",
-        ex.Verdict(
-            min(constants) >= 1 and max(constants) <= LARGEST_CONSTANT,
-            max(max(constants) / LARGEST_CONSTANT, 1 / min(constants)),
-        ),
-        f"{len(constants)} points, {min(constants):.2f} to {max(constants):.2f} in place of C",
-        f"1 to {LARGEST_CONSTANT}",
-        "JL-T2",
-    )
+    name = "at the measured error, Theorem 2 asks for the number of records used, up to a constant"
+    verdict = ex.at_least(constants, 1) & ex.at_most(constants, LARGEST_CONSTANT)
+    words = f"{len(constants)} points, {min(constants):.2f} to {max(constants):.2f} in place of C"
+    return ex.Claim(name, verdict, words, f"1 to {LARGEST_CONSTANT}", "JL-T2")
 
 
 def noisy(table: pd.DataFrame) -> ex.Claim:
@@ -301,13 +283,10 @@ def alike(table: pd.DataFrame) -> ex.Claim:
     }
     worst = max(ratios, key=lambda key: abs(math.log(ratios[key])))
     mean = math.exp(np.mean([math.log(ratio) for ratio in ratios.values()]))
-    return ex.Claim(
-        "sign maps and sparse maps err about as much as Gaussian maps",
-        ex.Verdict(0.8 <= mean <= 1.25, abs(math.log(mean)) / math.log(1.25)),
-        f"{mean:.3f} times on average, furthest {ratios[worst]:.2f} ({worst[0]})",
-        "0.8 to 1.25",
-        "JL-D8",
-    )
+    name = "sign maps and sparse maps err about as much as Gaussian maps"
+    verdict = ex.Verdict(0.8 <= mean <= 1.25, abs(math.log(mean)) / math.log(1.25))
+    measured = f"{mean:.3f} times on average, furthest {ratios[worst]:.2f} ({worst[0]})"
+    return ex.Claim(name, verdict, measured, "0.8 to 1.25", "JL-D8")
 
 
 def better(table: pd.DataFrame) -> ex.Claim:
@@ -324,15 +303,11 @@ def better(table: pd.DataFrame) -> ex.Claim:
 def additive(table: pd.DataFrame) -> ex.Claim:
     """Noise that is not projected grows with the dimension as k^(1/2)."""
     (slope,) = ex.slopes_by(table, ["route"], "k").values()
-    return ex.Claim(
-        "without projection, the error of the noise grows as k^(1/2)",
-        ex.Verdict(
-            slope.covers(0.5) and slope.high - slope.low <= WIDEST, abs(slope.value - 0.5) / WIDEST
-        ),
-        f"{slope}",
-        "1/2",
-        "JL-L14",
+    name = "without projection, the error of the noise grows as k^(1/2)"
+    verdict = ex.Verdict(
+        slope.covers(0.5) and slope.high - slope.low <= WIDEST, abs(slope.value - 0.5) / WIDEST
     )
+    return ex.Claim(name, verdict, f"{slope}", "1/2", "JL-L14")
 
 
 #: 0.61 diam(K), with diameter 2: c1 is (2 w + DRIFT) / w (JL-L13).
@@ -377,18 +352,16 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     return {"bound": None, "noise_factor": None, **found}
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     mapped = table[table.route.isin(LAWS)]
-    return [
-        *rates(mapped),
-        optimum(mapped[(mapped.panel == Panel.ROWS) & (mapped.route == Route.GAUSSIAN)]),
-        bounded(mapped[mapped.route == Route.GAUSSIAN]),
-        records(mapped[mapped.route == Route.GAUSSIAN]),
-        noisy(mapped),
-        alike(mapped[mapped.panel != Panel.DIMENSION]),
-        better(table[table.panel == Panel.DIMENSION]),
-        additive(table[(table.panel == Panel.DIMENSION) & (table.route == Route.ADDITIVE)]),
-    ]
+    yield from rates(mapped)
+    yield optimum(mapped[(mapped.panel == Panel.ROWS) & (mapped.route == Route.GAUSSIAN)])
+    yield bounded(mapped[mapped.route == Route.GAUSSIAN])
+    yield records(mapped[mapped.route == Route.GAUSSIAN])
+    yield noisy(mapped)
+    yield alike(mapped[mapped.panel != Panel.DIMENSION])
+    yield better(table[table.panel == Panel.DIMENSION])
+    yield additive(table[(table.panel == Panel.DIMENSION) & (table.route == Route.ADDITIVE)])
 
 
 LOOKS = Route.looks()
@@ -478,11 +451,7 @@ def grid(size: Size) -> tuple[Config, ...]:
     beside = [Route.GAUSSIAN, Route.BALL, Route.UNMAPPED]
     return (
         *(point(Panel.RECORDS, route, k, each, 1.0) for route in beside for each in size.records),
-        *(
-            Config(Panel.ROWS, route, k, n, 1.0, rows, size.maps)
-            for route in laws
-            for rows in size.rows
-        ),
+        *ex.product(Config, Panel.ROWS, laws, k, n, 1.0, size.rows, size.maps),
         point(Panel.ROWS, Route.UNMAPPED, k, n, 1.0),
         *(point(Panel.EPSILON, Route.GAUSSIAN, k, n, each) for each in size.epsilons),
         *(

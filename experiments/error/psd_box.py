@@ -81,13 +81,7 @@ def entries(config: Config, rng: np.random.Generator) -> ex.Row:
 def releases(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error per answer over releases, all on the same records."""
     M = mechanism(config.subject, config.order)
-    records = rng.uniform(-1, 1, (N, config.order))
-    truth = M.workload.answers(records)
-    squares = [
-        float(np.mean((M.release(records, rng=rng).answers - truth) ** 2))
-        for _ in range(config.draws)
-    ]
-    return {**ex.MeanSquare.of(squares).columns(), **ex.predicted_columns(M.predicted_rmse)}
+    return ex.release_columns(M, rng.uniform(-1, 1, (N, config.order)), config.draws, rng)
 
 
 def cone_error(d: int) -> float:
@@ -102,46 +96,30 @@ def cone_error(d: int) -> float:
     return math.sqrt(8 * (m + 1) * (m + 2) * (d * on + d * (d - 1) * off) / m) / N
 
 
-def closed_forms(predicted: pd.Series) -> ex.Claim:
-    """Predictions of cone noise equal a formula that is written out in this script."""
-    off = [abs(value / cone_error(int(d)) - 1) for d, value in predicted[Subject.CONE].items()]
-    return ex.Claim(
-        "n^2 times the squared error of cone noise is 8 (m + 1) (m + 2) E |U - c|^2 / m",
-        ex.at_most(max(off), 1e-9),
-        f"{len(off)} orders, off by {max(off):.1e} at most",
-        "equal, for epsilon = 1",
-        "X-CONE, X-PSDBOX",
-    )
-
-
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     errors = table[table.subject.isin(MECHANISMS)]
     predicted = errors.groupby(["subject", "order"]).predicted.first()
     gains = predicted[Subject.LAPLACE] / predicted[Subject.CONE]
     gains = gains[gains.index > 1]
-    return [
-        ex.agrees_with_prediction(
-            "entries of uniform matrices have the stated mean squares",
-            "X-PSDBOX",
-            table[table.subject.isin(ENTRIES)],
-            ("subject", "order"),
-        ),
-        ex.agrees_with_prediction(
-            "cone noise and Laplace noise have the predicted errors",
-            "X-CONE, GEN-3",
-            errors,
-            ("subject", "order"),
-        ),
-        closed_forms(predicted),
-        ex.Claim(
-            "from d = 2 on, cone noise errs less than Laplace noise, and the factor grows with d",
-            ex.in_order((gains > 1).all() and gains.is_monotonic_increasing),
-            f"{gains.iloc[0]:.3f} times less at d = {gains.index[0]}, "
-            f"{gains.iloc[-1]:.3f} times less at d = {gains.index[-1]}",
-            "above 1, growing",
-            "X-PSDBOX",
-        ),
-    ]
+    name = "entries of uniform matrices have the stated mean squares"
+    yield ex.agrees_with_prediction(
+        name, "X-PSDBOX", table[table.subject.isin(ENTRIES)], ("subject", "order")
+    )
+    name = "cone noise and Laplace noise have the predicted errors"
+    yield ex.agrees_with_prediction(name, "X-CONE, GEN-3", errors, ("subject", "order"))
+    off = [abs(value / cone_error(int(d)) - 1) for d, value in predicted[Subject.CONE].items()]
+    name = "n^2 times the squared error of cone noise is 8 (m + 1) (m + 2) E |U - c|^2 / m"
+    measured = f"{len(off)} orders, off by {max(off):.1e} at most"
+    theory = "equal, for epsilon = 1"
+    yield ex.Claim(name, ex.at_most(max(off), 1e-9), measured, theory, "X-CONE, X-PSDBOX")
+    yield ex.Claim(
+        "from d = 2 on, cone noise errs less than Laplace noise, and the factor grows with d",
+        ex.in_order((gains > 1).all() and gains.is_monotonic_increasing),
+        f"{gains.iloc[0]:.3f} times less at d = {gains.index[0]}, "
+        f"{gains.iloc[-1]:.3f} times less at d = {gains.index[-1]}",
+        "above 1, growing",
+        "X-PSDBOX",
+    )
 
 
 LOOKS = Subject.looks()
@@ -171,7 +149,7 @@ def grid(orders: tuple[int, ...], draws: int, count: int) -> tuple[Config, ...]:
     """Mechanisms at every order, and entries at every order above 1."""
     return (
         *[Config(entry, d, draws) for entry in ENTRIES for d in orders if d > 1],
-        *[Config(subject, d, count) for subject in MECHANISMS for d in orders],
+        *ex.product(Config, MECHANISMS, orders, count),
     )
 
 

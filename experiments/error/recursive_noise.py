@@ -80,7 +80,7 @@ def within_a_constant(
     share, (low, high) = rows.error / rows[bound], ends
     return ex.Claim(
         f"the error of the full recursion is {low:g} to {high:g} times {name}",
-        ex.Verdict(share.between(low, high).all(), max(low / share.min(), share.max() / high)),
+        ex.at_least(share, low) & ex.at_most(share, high),
         f"dimension {rows.dimension.min()} to {rows.dimension.max()}, ratio "
         f"{share.min():.3f} to {share.max():.3f}",
         f"{low:g} to {high:g}",
@@ -136,18 +136,8 @@ def of_mechanism(config: Config, rng: np.random.Generator) -> ex.Row:
     else:
         M = gd.mechanisms.Recursive(Q, n=N, privacy=privacy, variant=VARIANTS[config.family])
         levels = len(M.noise.levels)
-    records = Q.universe.sample(N, rng)
-    truth = Q.answers(records)
-    squares = [
-        float(np.mean((M.release(records, rng=rng).answers - truth) ** 2))
-        for _ in range(config.draws)
-    ]
-    return {
-        **ex.MeanSquare.of(squares).columns(),
-        **ex.predicted_columns(M.predicted_rmse),
-        "levels": levels,
-        "sampler": str(M.guarantee.sampler),
-    }
+    measured = ex.release_columns(M, Q.universe.sample(N, rng), config.draws, rng)
+    return {**measured, "levels": levels, "sampler": str(M.guarantee.sampler)}
 
 
 def of_stop_level(config: Config, rng: np.random.Generator) -> ex.Row:
@@ -178,31 +168,26 @@ SHEET = {
 CUBE = {Family.PROJECTED: 88.364, Family.INTRINSIC: 53.251, Family.KNORM: 40.398}
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     best, stops = table[table.stop == BEST], table[table.stop > 0]
     whole = by_dimension(table[table.stop == NEVER])
     cubes, long = whole[whole.ratio == 1], whole[whole.ratio < 1]
-    return [
-        ex.agrees_with_prediction(
-            "mechanisms have the predicted errors", "JL-L14, JL-SPLIT", best, ("ratio", "family")
-        ),
-        ex.agrees_with_prediction(
-            "recursive noise has the predicted error at every stop level",
-            "JL-SPLIT",
-            table[table.stop != BEST],
-            ("ratio", "family", "stop", "dimension"),
-        ),
-        never_worse(best),
-        gains_grow(best),
-        sheet_is_met(stops),
-        within_a_constant("the sum of Lemma 19 on cubes", "JL-L19", cubes, "lemma_19", (0.5, 2)),
-        within_a_constant(
-            "the sum of Lemma 19 on long boxes", "JL-L19", long, "lemma_19", (0.125, 2)
-        ),
-        within_a_constant(
-            "the width of Lemma 16 on cubes", "JL-L16", cubes, "lemma_16", (0.4, 2.5)
-        ),
-    ]
+    name = "mechanisms have the predicted errors"
+    yield ex.agrees_with_prediction(name, "JL-L14, JL-SPLIT", best, ("ratio", "family"))
+    name = "recursive noise has the predicted error at every stop level"
+    yield ex.agrees_with_prediction(
+        name, "JL-SPLIT", table[table.stop != BEST], ("ratio", "family", "stop", "dimension")
+    )
+    yield never_worse(best)
+    yield gains_grow(best)
+    yield sheet_is_met(stops)
+    yield within_a_constant("the sum of Lemma 19 on cubes", "JL-L19", cubes, "lemma_19", (0.5, 2))
+    yield within_a_constant(
+        "the sum of Lemma 19 on long boxes", "JL-L19", long, "lemma_19", (0.125, 2)
+    )
+    yield within_a_constant(
+        "the width of Lemma 16 on cubes", "JL-L16", cubes, "lemma_16", (0.4, 2.5)
+    )
 
 
 def predictions(table: pd.DataFrame) -> pd.DataFrame:
@@ -215,15 +200,10 @@ def never_worse(best: pd.DataFrame) -> ex.Claim:
     errors = predictions(best)
     shares = pd.concat([errors[family] / errors[Family.KNORM] for family in VARIANTS])
     on_cube = best[(best.ratio == 1) & best.family.isin(VARIANTS)].levels
-    return ex.Claim(
-        "recursive noise never errs more than K-norm noise, and on the cube it is K-norm noise",
-        ex.Verdict(
-            bool(shares.max() <= 1 + 1e-12) and set(on_cube) == {1}, ex.share(shares, 1 + 1e-12)
-        ),
-        f"ratio at most {shares.max():.6f}; {sorted(set(on_cube))} levels on the cube",
-        "at most 1; 1 level",
-        "JL-SPLIT, early stopping",
-    )
+    name = "recursive noise never errs more than K-norm noise, and on the cube it is K-norm noise"
+    verdict = ex.at_most(shares, 1 + 1e-12) & ex.each_case(set(on_cube) == {1})
+    measured = f"ratio at most {shares.max():.6f}; {sorted(set(on_cube))} levels on the cube"
+    return ex.Claim(name, verdict, measured, "at most 1; 1 level", "JL-SPLIT, early stopping")
 
 
 def gains_grow(best: pd.DataFrame) -> ex.Claim:
@@ -234,10 +214,7 @@ def gains_grow(best: pd.DataFrame) -> ex.Claim:
     largest = ", ".join(f"{gain.iloc[-1]:.3f}" for gain in gains)
     return ex.Claim(
         "as the box gets longer, recursive noise never errs more relative to K-norm noise",
-        ex.Verdict(
-            growing and all(gain.iloc[-1] > 2 for gain in gains),
-            ex.inverse_share([gain.iloc[-1] for gain in gains], 2),
-        ),
+        ex.each_case(growing) & ex.above([gain.iloc[-1] for gain in gains], 2),
         f"K-norm error over recursive error at r = {errors.index[-1]:g}: {largest} (projected, "
         "intrinsic)",
         "never falling, above 2 at the end",
@@ -264,7 +241,7 @@ def sheet_is_met(stops: pd.DataFrame) -> ex.Claim:
         "squared errors at each stop level, and errors on the cube, equal those of the formula "
         "sheet",
         # The sheet rounds to two and to three decimals.
-        ex.Verdict(off <= 0.005 and off_cube <= 0.0005, ex.share([off, off_cube], [0.005, 0.0005])),
+        ex.at_most([off, off_cube], [0.005, 0.0005]),
         f"off by {off:.4f} at most, and by {off_cube:.5f} on the cube",
         "0.005 and 0.0005, by rounding",
         "JL-SPLIT",
@@ -305,19 +282,9 @@ def draw(axes: ex.Axes, table: pd.DataFrame, x: str) -> None:
 
 def grid(ratios: tuple[float, ...], releases: int, draws: int) -> tuple[Config, ...]:
     """Mechanisms at all ratios, stop levels at r = 1/2 and 1, full recursion in all dimensions."""
-    mechanisms = [Config(ratio, family, BEST, releases) for ratio in ratios for family in Family]
-    levels = [
-        Config(ratio, family, stop, draws)
-        for ratio in (0.5, 1.0)
-        for family in VARIANTS
-        for stop in range(1, 6)
-    ]
-    lemmas = [
-        Config(ratio, family, NEVER, draws, dimension)
-        for ratio in (0.9, 1.0)
-        for family in VARIANTS
-        for dimension in (2, 4, 16, 64, 256)
-    ]
+    mechanisms = ex.product(Config, ratios, Family, BEST, releases)
+    levels = ex.product(Config, (0.5, 1.0), VARIANTS, range(1, 6), draws)
+    lemmas = ex.product(Config, (0.9, 1.0), VARIANTS, NEVER, draws, (2, 4, 16, 64, 256))
     return (*mechanisms, *levels, *lemmas)
 
 

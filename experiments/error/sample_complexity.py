@@ -102,7 +102,7 @@ def brackets(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby("log_size").first().sort_index()
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     sides = brackets(table)
     ratio = sides.upper / (sides.lower + 1)
     tail = ex.LEVEL / len(table)
@@ -111,48 +111,31 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     slope = float(np.polyfit(logs, np.log(sides.packings.to_numpy(float)), 1)[0])
     k, alpha = int(table.queries.iloc[0]), float(table.alpha.iloc[0])
     ball = math.ceil(2 * math.sqrt(k * (k + 1)) / (alpha * EPSILON))
-    return [
-        ex.Claim(
-            "the lower bound is below the upper bound",
-            ex.below(sides.lower, sides.upper),
-            f"{len(sides)} sizes of the universe, upper / (lower + 1) is {ratio.min():.1f} to "
-            f"{ratio.max():.1f}",
-            "at least 1",
-            "JL-L6, JL-L14",
-        ),
-        ex.Claim(
-            "with the n of the upper bound, mechanisms err at most alpha on data at one element, "
-            "at ten and at all",
-            ex.Verdict(
-                (table.error - reach <= table.alpha).all(),
-                ex.share(table.error, table.alpha + reach),
-            ),
-            f"{len(table)} points, error at most {(table.error / table.alpha).max():.3f} alpha",
-            "at most 1",
-            "JL-L13b, JL-L14",
-        ),
-        ex.Claim(
-            "the number of records that packings exclude grows as ln N",
-            ex.between(slope, 0.7, 1.3),
-            f"exponent of ln N {slope:.2f}, N = 2^{sides.index[0]} to 2^{sides.index[-1]}",
-            "1, in [0.7, 1.3] after rounding to whole records",
-            "JL-T24",
-        ),
-        ex.Claim(
-            "the upper bound never exceeds the number of records that ball noise needs",
-            ex.at_most(sides.upper, ball),
-            f"{sides.upper.min():.0f} to {sides.upper.max():.0f} records",
-            f"at most {ball}",
-            "JL-T1, first term; JL-L15",
-        ),
-        ex.Claim(
-            "the mechanisms of the upper bounds have exact samplers",
-            ex.same_names((sides.sampler == "exact").all()),
-            ", ".join(sorted(set(sides.mechanism))),
-            "exact",
-            "SAM-4",
-        ),
-    ]
+    name = "the lower bound is below the upper bound"
+    words = (
+        f"{len(sides)} sizes of the universe, upper / (lower + 1) is {ratio.min():.1f} to "
+        f"{ratio.max():.1f}"
+    )
+    yield ex.Claim(name, ex.below(sides.lower, sides.upper), words, "at least 1", "JL-L6, JL-L14")
+    yield ex.Claim(
+        "with the n of the upper bound, mechanisms err at most alpha on data at one element, "
+        "at ten and at all",
+        ex.at_most(table.error, table.alpha + reach),
+        f"{len(table)} points, error at most {(table.error / table.alpha).max():.3f} alpha",
+        "at most 1",
+        "JL-L13b, JL-L14",
+    )
+    name = "the number of records that packings exclude grows as ln N"
+    words = f"exponent of ln N {slope:.2f}, N = 2^{sides.index[0]} to 2^{sides.index[-1]}"
+    theory = "1, in [0.7, 1.3] after rounding to whole records"
+    yield ex.Claim(name, ex.between(slope, 0.7, 1.3), words, theory, "JL-T24")
+    name = "the upper bound never exceeds the number of records that ball noise needs"
+    words = f"{sides.upper.min():.0f} to {sides.upper.max():.0f} records"
+    theory = f"at most {ball}"
+    yield ex.Claim(name, ex.at_most(sides.upper, ball), words, theory, "JL-T1, first term; JL-L15")
+    name = "the mechanisms of the upper bounds have exact samplers"
+    words = ", ".join(sorted(set(sides.mechanism)))
+    yield ex.Claim(name, ex.same_names((sides.sampler == "exact").all()), words, "exact", "SAM-4")
 
 
 UPPER = "best mechanism, proved"
@@ -206,5 +189,5 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     return ex.shared_legend(figure, columns)
 
 
-QUICK = ex.Sweep(tuple(Config(32, log, 0.1, 100) for log in (2, 3, 4, 5, 6)))
-FULL = ex.Sweep(tuple(Config(32, log, 0.1, 200) for log in range(2, 13)))
+QUICK = ex.Sweep(ex.product(Config, 32, (2, 3, 4, 5, 6), 0.1, 100))
+FULL = ex.Sweep(ex.product(Config, 32, range(2, 13), 0.1, 200))

@@ -103,39 +103,35 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     return row
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     count = int(table.entries.sum())
     reach = ex.quantile(ex.LEVEL / (2 * count), int(table.draws.min()))
     depths = table[table.p_value.notna()]
     off = (table.share - 1).abs() / table.share_stderr
     spread = ex.quantile(ex.LEVEL / (2 * len(table)), int(table.draws.min()))
-    return [
-        ex.Claim(
-            "every second moment of uniform points agrees with its closed form",
-            ex.at_most(table.worst, reach),
-            f"{count} entries of {len(table)} bodies, furthest off by {table.worst.max():.1f} "
-            "standard errors",
-            f"within {reach:.1f} standard errors",
-            "SAM-4",
-        ),
-        ex.Claim(
-            "mean squared lengths, which set the error of K-norm noise, agree with their closed "
-            "forms",
-            ex.at_most(off, spread),
-            f"{len(table)} bodies, off by at most {(table.share - 1).abs().max():.2%} and by at "
-            f"most {off.max():.1f} standard errors",
-            f"within {spread:.1f} standard errors",
-            "JL-L14",
-        ),
-        ex.Claim(
-            "the depth of a uniform point is uniform on [0, 1]",
-            ex.not_rare(depths.p_value, ex.LEVEL / len(depths)),
-            f"{len(depths)} symmetric bodies, smallest p-value {depths.p_value.min():.3g} "
-            "(Kolmogorov and Smirnov)",
-            f"above {ex.LEVEL / len(depths):.1e}",
-            "SAM-4",
-        ),
-    ]
+    name = "every second moment of uniform points agrees with its closed form"
+    measured = (
+        f"{count} entries of {len(table)} bodies, furthest off by {table.worst.max():.1f} "
+        "standard errors"
+    )
+    theory = f"within {reach:.1f} standard errors"
+    yield ex.Claim(name, ex.at_most(table.worst, reach), measured, theory, "SAM-4")
+    yield ex.Claim(
+        "mean squared lengths, which set the error of K-norm noise, agree with their closed forms",
+        ex.at_most(off, spread),
+        f"{len(table)} bodies, off by at most {(table.share - 1).abs().max():.2%} and by at "
+        f"most {off.max():.1f} standard errors",
+        f"within {spread:.1f} standard errors",
+        "JL-L14",
+    )
+    yield ex.Claim(
+        "the depth of a uniform point is uniform on [0, 1]",
+        ex.not_rare(depths.p_value, ex.LEVEL / len(depths)),
+        f"{len(depths)} symmetric bodies, smallest p-value {depths.p_value.min():.3g} "
+        "(Kolmogorov and Smirnov)",
+        f"above {ex.LEVEL / len(depths):.1e}",
+        "SAM-4",
+    )
 
 
 SMALL, LARGE = "small: $m$ or $d$ of 2 or 3", "large: $m$ or $d$ of 4 or 8"

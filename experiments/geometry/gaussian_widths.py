@@ -146,10 +146,8 @@ def second_moments(table: pd.DataFrame) -> ex.Claim:
     off = float(np.abs(shares / expected - 1)[table["size"] >= LARGE].max())
     return ex.Claim(
         "second moments: the Gaussian width is at most sqrt(2d), and nearer to it for larger d",
-        ex.Verdict(
-            (table.low <= table.bound).all() and (np.diff(shares) > 0).all() and off <= NEAR,
-            ex.share(off, NEAR),
-        ),
+        ex.in_order((table.low <= table.bound).all() and (np.diff(shares) > 0).all())
+        & ex.at_most(off, NEAR),
         f"width over bound {shares[0]:.3f} to {shares[-1]:.3f}; for d >= {LARGE} at most {off:.1%} "
         "away from 1 - 0.6033 d^(-2/3)",
         f"at most 1, rising, off by at most {NEAR:.0%}",
@@ -160,13 +158,9 @@ def second_moments(table: pd.DataFrame) -> ex.Claim:
 def signs(table: pd.DataFrame) -> ex.Claim:
     """The width for random sign queries is at least 0.6 times its bound."""
     shares = (table.width / table.bound).to_numpy()
-    return ex.Claim(
-        "random signs: the Gaussian width is at least 0.6 sqrt(2 k ln N)",
-        ex.at_least(shares, 0.6),
-        f"width over bound {shares.min():.3f} to {shares.max():.3f}",
-        "at least 0.6",
-        "JL-14",
-    )
+    name = "random signs: the Gaussian width is at least 0.6 sqrt(2 k ln N)"
+    measured = f"width over bound {shares.min():.3f} to {shares.max():.3f}"
+    return ex.Claim(name, ex.at_least(shares, 0.6), measured, "at least 0.6", "JL-14")
 
 
 LOOKS = Family.looks()
@@ -222,8 +216,8 @@ def grid(
     marginals = [Config(family, d, count) for family, sizes in ways.items() for d in sizes]
     return (
         *marginals,
-        *[Config(Family.SECOND_MOMENT, d, count) for d in moments],
-        *[Config(Family.SIGNS, log, count) for log in logs],
+        *ex.product(Config, Family.SECOND_MOMENT, moments, count),
+        *ex.product(Config, Family.SIGNS, logs, count),
     )
 
 

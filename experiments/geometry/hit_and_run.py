@@ -117,7 +117,7 @@ def deviations(table: pd.DataFrame, expected: pd.Series | float) -> pd.Series:
     return (table.share - expected) / table.share_stderr
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     known = table[table.walk.isin(KNOWN)]
     off = deviations(known, known.exact).abs()
     reach = ex.quantile(ex.LEVEL / (2 * len(known)), int(table.chains.min()))
@@ -130,35 +130,27 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     slow, fast = first_near(long), first_near(cube)
     # A walk that never came near would need more steps than were recorded.
     times = (slow.fillna(long.steps.max()) / fast.fillna(math.inf)).min()
-    return [
-        ex.Claim(
-            "squared errors follow the exact laws of ball and cube",
-            ex.at_most(off, reach),
-            f"{len(known)} points, off by at most {off.max():.1f} standard errors",
-            f"within {reach:.1f} standard errors",
-            "JL-L14",
-        ),
-        ex.Claim(
-            "walks in round bodies end at the exact squared error",
-            ex.at_most(ends, limit),
-            f"{len(round_ends)} walks, off by at most {ends.max():.1f} standard errors",
-            f"within {limit:.1f} standard errors",
-            "SAM-3",
-        ),
-        ex.Claim(
-            "in each dimension, a walk comes near the exact error over three times later in a long "
-            "box than in a cube",
-            ex.above(times, 3),
-            f"within {NEAR:.0%} after {', '.join(f'{steps:g}' for steps in fast)} steps in cubes; "
-            + ", ".join(
-                f"after {steps:g}" if math.isfinite(steps) else f"not in {long.steps.max():g} steps"
-                for steps in slow
-            )
-            + " in boxes",
-            "more than 3 times",
-            "SAM-3",
-        ),
-    ]
+    name = "squared errors follow the exact laws of ball and cube"
+    measured = f"{len(known)} points, off by at most {off.max():.1f} standard errors"
+    theory = f"within {reach:.1f} standard errors"
+    yield ex.Claim(name, ex.at_most(off, reach), measured, theory, "JL-L14")
+    name = "walks in round bodies end at the exact squared error"
+    measured = f"{len(round_ends)} walks, off by at most {ends.max():.1f} standard errors"
+    theory = f"within {limit:.1f} standard errors"
+    yield ex.Claim(name, ex.at_most(ends, limit), measured, theory, "SAM-3")
+    yield ex.Claim(
+        "in each dimension, a walk comes near the exact error over three times later in a long "
+        "box than in a cube",
+        ex.above(times, 3),
+        f"within {NEAR:.0%} after {', '.join(f'{steps:g}' for steps in fast)} steps in cubes; "
+        + ", ".join(
+            f"after {steps:g}" if math.isfinite(steps) else f"not in {long.steps.max():g} steps"
+            for steps in slow
+        )
+        + " in boxes",
+        "more than 3 times",
+        "SAM-3",
+    )
 
 
 def first_near(table: pd.DataFrame) -> pd.Series:

@@ -122,7 +122,7 @@ def distances(points: Points) -> Points:
     return np.asarray(np.linalg.norm(points[:, None] - points[None], axis=2))
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     sets, cubes = table[table.image != Image.BLOWN_UP], table[table.image == Image.BLOWN_UP]
     rotations = sets[sets.image == Image.ROTATED]
     reach = ex.quantile(ex.LEVEL / (2 * len(sets)), int(sets.draws.min()))
@@ -131,46 +131,32 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     ratio = sets.after / sets.before
     sharp = cubes.after / bounds(cubes)
     printed = 2 * cubes.before + 2 * cubes.excess * math.sqrt(M)
-    return [
-        ex.Claim(
-            "maps that increase no distance increase no width",
-            ex.Verdict(
-                (grown <= reach).all() and (sets.excess <= 1e-12).all(),
-                max(0.0, grown.max()) / reach,
-            ),
-            f"{len(sets)} sets, images {ratio.min():.3f} to {ratio.max():.3f} times as wide",
-            "at most 1, up to chance",
-            "JL-L10",
+    name = "maps that increase no distance increase no width"
+    verdict = ex.Verdict(
+        (grown <= reach).all() and (sets.excess <= 1e-12).all(), max(0.0, grown.max()) / reach
+    )
+    measured = f"{len(sets)} sets, images {ratio.min():.3f} to {ratio.max():.3f} times as wide"
+    yield ex.Claim(name, verdict, measured, "at most 1, up to chance", "JL-L10")
+    name = "rotations keep the width"
+    measured = f"{len(rotations)} rotations, off by at most {off.max():.1f} standard errors"
+    yield ex.Claim(name, ex.at_most(off, reach), measured, f"within {reach:.1f}", "JL-L10")
+    name = "the width of a blown-up cube is 1/3.51 to 1 times the sharp bound"
+    verdict = ex.Verdict(
+        (sharp <= 1 + 1e-12).all() and (sharp >= CUBE_SHARE * (1 - 1e-12)).all(), sharp.max()
+    )
+    measured = f"{len(cubes)} cubes, {sharp.min():.4f} to {sharp.max():.4f} of it"
+    yield ex.Claim(name, verdict, measured, f"{CUBE_SHARE:.4f} to 1", "JL-L11")
+    yield ex.Claim(
+        "the sharp bound is 1/2 to 1 times the printed one",
+        ex.Verdict(
+            bool((bounds(cubes) <= printed * (1 + 1e-12)).all())
+            and bool((bounds(cubes) >= printed / 2 * (1 - 1e-12)).all()),
+            (bounds(cubes) / printed).max(),
         ),
-        ex.Claim(
-            "rotations keep the width",
-            ex.at_most(off, reach),
-            f"{len(rotations)} rotations, off by at most {off.max():.1f} standard errors",
-            f"within {reach:.1f}",
-            "JL-L10",
-        ),
-        ex.Claim(
-            "the width of a blown-up cube is 1/3.51 to 1 times the sharp bound",
-            ex.Verdict(
-                (sharp <= 1 + 1e-12).all() and (sharp >= CUBE_SHARE * (1 - 1e-12)).all(),
-                sharp.max(),
-            ),
-            f"{len(cubes)} cubes, {sharp.min():.4f} to {sharp.max():.4f} of it",
-            f"{CUBE_SHARE:.4f} to 1",
-            "JL-L11",
-        ),
-        ex.Claim(
-            "the sharp bound is 1/2 to 1 times the printed one",
-            ex.Verdict(
-                bool((bounds(cubes) <= printed * (1 + 1e-12)).all())
-                and bool((bounds(cubes) >= printed / 2 * (1 - 1e-12)).all()),
-                (bounds(cubes) / printed).max(),
-            ),
-            f"{(bounds(cubes) / printed).min():.3f} to {(bounds(cubes) / printed).max():.3f} of it",
-            "1/2 to 1",
-            "JL-L11",
-        ),
-    ]
+        f"{(bounds(cubes) / printed).min():.3f} to {(bounds(cubes) / printed).max():.3f} of it",
+        "1/2 to 1",
+        "JL-L11",
+    )
 
 
 def bounds(cubes: pd.DataFrame) -> npt.NDArray[np.float64]:
@@ -213,8 +199,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
 def grid(sides: tuple[float, ...], draws: int) -> tuple[Config, ...]:
     """Configurations: random sets under each map, and a cube of each side in `sides`."""
     return (
-        *(Config(image, 1.0, draws) for image in MAPS),
-        *(Config(Image.BLOWN_UP, side, draws) for side in sides),
+        *ex.product(Config, MAPS, 1.0, draws),
+        *ex.product(Config, Image.BLOWN_UP, sides, draws),
     )
 
 

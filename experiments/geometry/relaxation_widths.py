@@ -124,7 +124,7 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     made = [
         ex.Claim(
             "relaxations contain the polytopes in every direction tried",
-            ex.Verdict(least >= -SLACK, ex.share(max(-least, 0.0), SLACK)),
+            ex.at_most(max(-least, 0.0), SLACK),
             f"smallest margin {least:.1e} times the radius, in {count:,} directions",
             f"at least -{SLACK:g}",
             "moment matrices are psd",
@@ -137,7 +137,7 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
         made.append(
             ex.Claim(
                 f"{family}: the relaxation is at most {limit - 1:.0%} wider than the polytope",
-                ex.Verdict(top <= limit, ex.share(max(top - 1, 0.0), limit - 1)),
+                ex.at_most(max(top - 1, 0.0), limit - 1),
                 f"ratio {mine[worst].value:.4f} at d = {worst}, upper ends at most {top:.4f}",
                 f"at most {limit:g}",
                 "measured",

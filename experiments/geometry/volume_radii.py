@@ -139,7 +139,7 @@ def projection_radii(table: pd.DataFrame, level: float) -> pd.DataFrame:
     return rows.assign(**radii, exact=rows.exact_share ** (1 / rows.j))
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     radii = projection_radii(table, ex.LEVEL)
     bodies = table[table.part == Part.WIDTHS]
     share = bodies.radius / bodies.urysohn
@@ -147,30 +147,22 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     balls = bodies[bodies.family == Family.MEANS]
     equality = float((balls.radius / balls.urysohn - 1).abs().max())
     lemma = bodies.lemma / bodies.width
-    return [
-        falling(radii),
-        of_the_cube(radii[radii.exact.notna()]),
-        proved_radii_fall(bodies, balls),
-        ex.Claim(
-            "every body satisfies Urysohn's inequality, and balls attain equality",
-            ex.Verdict(
-                bool((bodies.radius <= most * (1 + 1e-9)).all()) and equality <= 1e-9,
-                ex.share(bodies.radius, most * (1 + 1e-9)),
-            ),
-            f"{len(bodies)} bodies, volume radius {share.min():.1g} to {share.max():.3f} of the "
-            f"bound; balls off by {equality:.0e}",
-            "at most 1, with equality for balls",
-            "JL-URY",
-        ),
-        cube_share(bodies[bodies.family == Family.CUBE]),
-        ex.Claim(
-            "i times the proved lower bound on vr_i stays below sqrt(i + 1) times the width",
-            ex.at_most(bodies.lemma, bodies.width_high),
-            f"{len(bodies)} bodies, all i, at most {lemma.max():.3f} of it",
-            "at most 1",
-            "JL-L20",
-        ),
-    ]
+    yield falling(radii)
+    yield of_the_cube(radii[radii.exact.notna()])
+    yield proved_radii_fall(bodies, balls)
+    yield ex.Claim(
+        "every body satisfies Urysohn's inequality, and balls attain equality",
+        ex.each_case(equality <= 1e-9) & ex.at_most(bodies.radius, most * (1 + 1e-9)),
+        f"{len(bodies)} bodies, volume radius {share.min():.1g} to {share.max():.3f} of the "
+        f"bound; balls off by {equality:.0e}",
+        "at most 1, with equality for balls",
+        "JL-URY",
+    )
+    yield cube_share(bodies[bodies.family == Family.CUBE])
+    name = "i times the proved lower bound on vr_i stays below sqrt(i + 1) times the width"
+    measured = f"{len(bodies)} bodies, all i, at most {lemma.max():.3f} of it"
+    theory = "at most 1"
+    yield ex.Claim(name, ex.at_most(bodies.lemma, bodies.width_high), measured, theory, "JL-L20")
 
 
 def falling(radii: pd.DataFrame) -> ex.Claim:
@@ -197,17 +189,12 @@ def of_the_cube(cube: pd.DataFrame) -> ex.Claim:
     """Mean projection radii of the cube agree with their closed form."""
     rounding = 1e-9 * cube.exact
     inside = (cube.low - rounding <= cube.exact) & (cube.exact <= cube.high + rounding)
+    half = np.maximum(cube.high - cube.value, rounding)
     off = float((cube.value / cube.exact - 1).abs().max())
-    return ex.Claim(
-        "mean projection radii of the cube are 2 (kappa_(k-j) / kappa_k)^(1/j)",
-        ex.Verdict(
-            inside.all(),
-            ex.share((cube.value - cube.exact).abs(), np.maximum(cube.high - cube.value, rounding)),
-        ),
-        f"{len(cube)} dimensions, off by {off:.2%} at most, all within their intervals",
-        "equal",
-        "JL-L17",
-    )
+    name = "mean projection radii of the cube are 2 (kappa_(k-j) / kappa_k)^(1/j)"
+    verdict = ex.Verdict(inside.all(), ex.share((cube.value - cube.exact).abs(), half))
+    measured = f"{len(cube)} dimensions, off by {off:.2%} at most, all within their intervals"
+    return ex.Claim(name, verdict, measured, "equal", "JL-L17")
 
 
 def proved_radii_fall(bodies: pd.DataFrame, balls: pd.DataFrame) -> ex.Claim:
@@ -219,7 +206,7 @@ def proved_radii_fall(bodies: pd.DataFrame, balls: pd.DataFrame) -> ex.Claim:
     return ex.Claim(
         "proved lower bounds on radii of projections fall with the dimension, and those of a ball "
         "are its radius",
-        ex.Verdict(bool((bodies.rise <= 0).all()) and off <= ROUNDED_DOWN, off / ROUNDED_DOWN),
+        ex.in_order((bodies.rise <= 0).all()) & ex.at_most(off, ROUNDED_DOWN),
         f"{len(bodies)} bodies, largest rise {bodies.rise.max():.1g}; balls off by {off:.1g}",
         f"falling; within {ROUNDED_DOWN:g}, by which they are rounded down",
         "JL-L17",
@@ -233,10 +220,7 @@ def cube_share(cubes: pd.DataFrame) -> ex.Claim:
     limit = math.exp(-0.5)
     return ex.Claim(
         "for cubes, the volume radius divided by Urysohn's bound falls towards e^(-1/2)",
-        ex.Verdict(
-            shares.is_monotonic_decreasing and limit < shares.iloc[-1] < 1.15 * limit,
-            ex.position(shares.iloc[-1] / limit, 1, 1.15),
-        ),
+        ex.in_order(shares.is_monotonic_decreasing) & ex.between(shares.iloc[-1] / limit, 1, 1.15),
         f"{shares.iloc[0]:.4f} in dimension {cubes.dimension.iloc[0]:g}, {shares.iloc[-1]:.4f} in "
         f"dimension {cubes.dimension.iloc[-1]:g}",
         f"falling to {limit:.4f}, within 15% of it at the end",
@@ -293,7 +277,7 @@ def grid(
     """Projections of bodies in R^`dimension`, and widths of all bodies at all their sizes."""
     special = {Family.MOMENTS: moments, Family.SIGNS: tuple(range(2, dimension + 1))}
     return (
-        *[Config(Part.PROJECTIONS, family, dimension, subspaces) for family in PROJECTED],
+        *ex.product(Config, Part.PROJECTIONS, PROJECTED, dimension, subspaces),
         *[Config(Part.WIDTHS, family, k, count)
           for family in Family for k in special.get(family, sizes)],
     )  # fmt: skip

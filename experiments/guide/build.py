@@ -175,11 +175,7 @@ class Guide:
 def build_guide(
     scripts: Sequence[LoadedScript], folder: Path, folders: Folders, examples: bool = True
 ) -> Guide:
-    """Write the guide to ``html`` and its sources to ``sources`` in a folder; both are replaced.
-
-    The code blocks of the pages are run. A warning of Sphinx is an error, and so are a broken link
-    and a file that a page would load from the network.
-    """
+    """Write the guide to ``html`` and its sources to ``sources`` in a folder; both are replaced."""
     sources, pages, memory = (folder / name for name in ("sources", "html", "doctrees"))
     for path in (sources, pages, memory):
         shutil.rmtree(path, ignore_errors=True)

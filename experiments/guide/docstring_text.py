@@ -236,10 +236,7 @@ def _target(name: str, place: Place) -> str | None:
 
 
 def _documented(name: str, package: str) -> str | None:
-    """The dotted name of the documented export that `name` means, if there is only one.
-
-    An export of `package` is preferred to exports of other packages.
-    """
+    """The dotted name of the documented export that `name` means, if there is only one."""
     if name.startswith("geomdp.") and name in _by_path():
         return name
     fitting = [path for path in _by_path() if path.endswith(f".{name}")]
@@ -249,10 +246,7 @@ def _documented(name: str, package: str) -> str | None:
 
 
 def _documented_member(owner: object, name: str) -> str | None:
-    """The dotted name of a public member, in the first class of the MRO that documents the member.
-
-    None if there is no such class, or if the reference does not contain the class.
-    """
+    """The dotted name of a public member, in the first class of the MRO that documents it."""
     if not isinstance(owner, type) or name.startswith("_"):
         return None
     for base in owner.__mro__:

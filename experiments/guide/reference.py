@@ -49,10 +49,7 @@ def packages() -> tuple[str, ...]:
 
 @cache
 def exports() -> tuple[Export, ...]:
-    """The exports of the packages below `geomdp`, without modules.
-
-    A class or function that several packages export is listed once, under the first of them.
-    """
+    """The exports of the packages below `geomdp`, without modules."""
     return tuple(_first_exports())
 
 
@@ -149,10 +146,7 @@ def _package_page(package: str) -> str:
 
 
 def _page(export: Export) -> str:
-    """The page of a function, or of a class with its members.
-
-    Inherited members that the page of a base class describes are links to that page.
-    """
+    """The page of a function, or of a class with its members."""
     head = f"{_title(export.name)}.. currentmodule:: {export.package}\n\n"
     if not isinstance(export.value, type):
         return f"{head}.. autofunction:: {export.name}\n"

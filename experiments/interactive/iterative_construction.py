@@ -237,16 +237,22 @@ POWERS = {"pure": -1 / 3, "approximate": -1 / 2}
 FACTORS = {"pure": 4 ** (1 / 3), "approximate": 2.0}
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     runs = table[table.data == Data.SHARES]
     ladder = table[table.data == Data.LADDER]
-    return [
-        *promises(runs),
-        ends_at_the_level(runs),
-        has_its_noise(runs),
-        has_its_law(ladder),
-        loses(table[table.data == Data.CLIFF]),
-    ]
+    yield from promises(runs)
+    yield ends_at_the_level(runs)
+    count, total = int(runs.answers.sum()), float(runs.noise.sum())
+    law = scipy.stats.gamma(count)
+    chance = 2 * min(law.cdf(total), law.sf(total))
+    name = "the measured answers have Laplace noise of scale 1 / (epsilon_0 n)"
+    words = (
+        f"{count} answers, mean modulus {total / count:.3f} times the scale, p-value {chance:.2g} "
+        "(Gamma)"
+    )
+    yield ex.Claim(name, ex.not_rare(chance, ex.LEVEL), words, "1", "IC-T4, GEN-3")
+    yield has_its_law(ladder)
+    yield loses(table[table.data == Data.CLIFF])
 
 
 def ends_at_the_level(table: pd.DataFrame) -> ex.Claim:
@@ -256,10 +262,7 @@ def ends_at_the_level(table: pd.DataFrame) -> ex.Claim:
     low, high = LEVEL_OF_TEST - 1 / 4, LEVEL_OF_TEST + 1 / 8
     return ex.Claim(
         "runs end with a largest error near 3 alpha / 4, or below it by up to one update",
-        ex.Verdict(
-            bool(((shares >= low) & (shares <= high)).all()) and len(shares) > 0,
-            ex.position(shares, low, high),
-        ),
+        ex.between(shares, low, high),
         f"root mean squares {shares.min():.3f} to {shares.max():.3f} times alpha in {len(shares)} "
         "cells",
         f"{low:g} to {high:g}: an update changes the error by at most alpha / 4, noise is below "
@@ -268,34 +271,18 @@ def ends_at_the_level(table: pd.DataFrame) -> ex.Claim:
     )
 
 
-def has_its_noise(table: pd.DataFrame) -> ex.Claim:
-    """Moduli of Laplace noise are exponential, so their sum has a Gamma law."""
-    count, total = int(table.answers.sum()), float(table.noise.sum())
-    law = scipy.stats.gamma(count)
-    chance = 2 * min(law.cdf(total), law.sf(total))
-    return ex.Claim(
-        "the measured answers have Laplace noise of scale 1 / (epsilon_0 n)",
-        ex.not_rare(chance, ex.LEVEL),
-        f"{count} answers, mean modulus {total / count:.3f} times the scale, p-value {chance:.2g} "
-        "(Gamma)",
-        "1",
-        "IC-T4, GEN-3",
-    )
-
-
 def has_its_law(table: pd.DataFrame) -> ex.Claim:
     """How often the exponential mechanism takes the largest gap, if gaps fall in equal steps."""
     hits, runs = int(table.hits.sum()), int(table.runs.sum())
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(hits, runs, chance).pvalue
-    return ex.Claim(
+    name = (
         "if gaps fall in equal steps, the largest is chosen as often as by the exponential "
-        "mechanism",
-        ex.not_rare(value, ex.LEVEL),
-        f"the largest gap in {hits} of {runs} first choices, p-value {value:.2g} (binomial)",
-        f"with probability {chance:.3f}, at epsilon_0",
-        "IC-DIST, GEN-3",
+        "mechanism"
     )
+    measured = f"the largest gap in {hits} of {runs} first choices, p-value {value:.2g} (binomial)"
+    theory = f"with probability {chance:.3f}, at epsilon_0"
+    return ex.Claim(name, ex.not_rare(value, ex.LEVEL), measured, theory, "IC-DIST, GEN-3")
 
 
 def loses(table: pd.DataFrame) -> ex.Claim:
@@ -303,14 +290,13 @@ def loses(table: pd.DataFrame) -> ex.Claim:
     worse, runs = int(table.worse.sum()), int(table.runs.sum())
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(worse, runs, chance).pvalue
-    return ex.Claim(
+    name = (
         "if all other gaps are F(epsilon_0) below the largest gap, another gap is chosen with the "
-        "exact probability",
-        ex.not_rare(value, ex.LEVEL),
-        f"in {worse} of {runs} choices, p-value {value:.2g} (binomial)",
-        f"with probability {chance:.3f}, at most gamma = {WORSE}",
-        "IC-DIST",
+        "exact probability"
     )
+    measured = f"in {worse} of {runs} choices, p-value {value:.2g} (binomial)"
+    theory = f"with probability {chance:.3f}, at most gamma = {WORSE}"
+    return ex.Claim(name, ex.not_rare(value, ex.LEVEL), measured, theory, "IC-DIST")
 
 
 def promises(table: pd.DataFrame) -> list[ex.Claim]:
@@ -337,10 +323,7 @@ def promises(table: pd.DataFrame) -> list[ex.Claim]:
         ),
         ex.Claim(
             "no run makes more than floor(B(alpha / 2)) updates, and some make several",
-            ex.Verdict(
-                (table.steps <= table.updates_allowed).all() and table.steps.max() > 1,
-                ex.share(table.steps, table.updates_allowed),
-            ),
+            ex.at_most(table.steps, table.updates_allowed) & ex.in_order(table.steps.max() > 1),
             f"at most {(table.steps / table.updates_allowed).max():.3f} times the number allowed; "
             f"at most {table.steps.max():.0f} updates",
             "at most 1 times; more than one update in some run",
@@ -357,11 +340,8 @@ def promises(table: pd.DataFrame) -> list[ex.Claim]:
             "up to logarithms, the promised alpha falls as n^(-1/3) under pure DP and as n^(-1/2) "
             "under approximate DP",
             # The logarithm of the number of steps makes alpha fall a little slower.
-            ex.Verdict(
-                all(0 <= slope - POWERS[privacy] <= 0.06 for (privacy, _), slope in slopes.items()),
-                ex.position(
-                    [slope - POWERS[privacy] for (privacy, _), slope in slopes.items()], 0, 0.06
-                ),
+            ex.between(
+                [slope - POWERS[privacy] for (privacy, _), slope in slopes.items()], 0, 0.06
             ),
             ", ".join(f"{privacy} {slope:.3f}" for (privacy, _), slope in slopes.items()),
             "from -1/3 to -0.273; from -1/2 to -0.44",

@@ -102,10 +102,7 @@ def run_at_gap(
 
 
 def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generator) -> ex.Row:
-    """Updates, noise and errors over the runs of one trial.
-
-    The hypothesis errs by `gap` times alpha0 on every query.
-    """
+    """Updates, noise and errors over the runs of one trial."""
     alpha = solved_accuracy(n, sparsity=sparsity)
     updated, noise, left = [], [], 0.0
     for child in rng.spawn(runs):
@@ -126,7 +123,7 @@ def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generato
     }
 
 
-def threshold(table: pd.DataFrame) -> list[ex.Claim]:
+def threshold(table: pd.DataFrame) -> ex.Claims:
     """Which queries cause an update, and the error of queries just below the threshold."""
     by_gap = table.groupby("gap").agg(
         runs=("runs", "sum"), untouched=("untouched", "sum"), all_updated=("all_updated", "sum")
@@ -137,40 +134,22 @@ def threshold(table: pd.DataFrame) -> list[ex.Claim]:
         scipy.stats.binom.cdf(right, runs, 1 - BETA)
         for right, runs in ((near.untouched, near.runs), (far.all_updated, far.runs))
     ]
-    return [
-        ex.Claim(
-            f"no query that is off by {NEAR} alpha0 causes an update, and every query that is off "
-            f"by {FAR} alpha0 does",
-            ex.not_rare(tails, ex.LEVEL / 2),
-            f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} "
-            "runs",
-            f"probability at least {1 - BETA} at each of the two distances",
-            "BR-OIC",
-        ),
-        ex.Claim(
-            "at every n and m, the largest error of an adversary's queries is nearly two thirds "
-            "of 3 alpha0",
-            ex.Verdict(left.between(0.6, 1).all(), left.max()),
-            f"{left.min():.3f} to {left.max():.3f} times 3 alpha0 at {len(left)} pairs, by "
-            f"queries that are off by {LEFT} alpha0 and cause no update",
-            "0.6 to 1",
-            "BR-OIC, BR-ACC, BR-T3.8",
-        ),
-    ]
-
-
-def has_its_noise(table: pd.DataFrame) -> ex.Claim:
-    """Moduli of Laplace noise are exponential, so their sum has a Gamma law."""
-    count, total = int(table["values"].sum()), float(table.noise.sum())
-    law = scipy.stats.gamma(count)
-    chance = 2 * min(law.cdf(total), law.sf(total)) if count else 0.0
-    return ex.Claim(
-        "released values have Laplace noise of scale 9 sqrt(8 c ln(2/delta)) / (epsilon n)",
-        ex.not_rare(chance, ex.LEVEL),
-        f"{count} values, mean modulus {total / max(count, 1):.3f} times the scale, "
-        f"p-value {chance:.2g} (Gamma)",
-        "1",
-        "BR-OIC, SV-NUM",
+    yield ex.Claim(
+        f"no query that is off by {NEAR} alpha0 causes an update, and every query that is off "
+        f"by {FAR} alpha0 does",
+        ex.not_rare(tails, ex.LEVEL / 2),
+        f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} runs",
+        f"probability at least {1 - BETA} at each of the two distances",
+        "BR-OIC",
+    )
+    yield ex.Claim(
+        "at every n and m, the largest error of an adversary's queries is nearly two thirds "
+        "of 3 alpha0",
+        ex.Verdict(left.between(0.6, 1).all(), left.max()),
+        f"{left.min():.3f} to {left.max():.3f} times 3 alpha0 at {len(left)} pairs, by "
+        f"queries that are off by {LEFT} alpha0 and cause no update",
+        "0.6 to 1",
+        "BR-OIC, BR-ACC, BR-T3.8",
     )
 
 
@@ -191,12 +170,8 @@ def falls(table: pd.DataFrame) -> ex.Claim:
         for mean, count in zip(means, sums["values"], strict=True)
     ]
     slope = ex.log_log_slope([*sums.index], squares, ex.LEVEL)
-    return ex.slopes_lie_within(
-        "up to logarithms, the noise of released values falls as n^(-1/2)",
-        "BR-T3.8",
-        {(f"m = {m}",): slope},
-        *POWERS,
-    )
+    name = "up to logarithms, the noise of released values falls as n^(-1/2)"
+    return ex.slopes_lie_within(name, "BR-T3.8", {(f"m = {m}",): slope}, *POWERS)
 
 
 EXACT = "exact law of the noise"
@@ -205,10 +180,7 @@ EXACT = "exact law of the noise"
 def at_epsilon(
     n: int, sparsity: int, gap: float, epsilon: float, runs: int, rng: np.random.Generator
 ) -> ex.Row:
-    """The largest error of a run: measured mean square, and exact root mean square.
-
-    The hypothesis errs by `gap` times alpha0 on every query (see `solved_accuracy`).
-    """
+    """The largest error of a run: measured mean square, and exact root mean square."""
     alpha = solved_accuracy(n, sparsity=sparsity, epsilon=epsilon)
     largest, promised = [], []
     for child in rng.spawn(runs):
@@ -239,23 +211,15 @@ def largest_modulus(count: int) -> float:
     return math.sqrt(means.sum() ** 2 + (means**2).sum())
 
 
-def claims_on_epsilon(table: pd.DataFrame) -> list[ex.Claim]:
+def claims_on_epsilon(table: pd.DataFrame) -> ex.Claims:
     """Two-sided tests of the largest noise at every epsilon, and of its slope against epsilon."""
     slopes = ex.slopes_by(table, ["sparsity"], "epsilon")
-    return [
-        ex.agrees_with_prediction(
-            f"the largest of {QUERIES} errors has the exact root mean square at every epsilon",
-            "BR-OIC, SV-NUM",
-            table,
-            ["epsilon"],
-        ),
-        ex.slopes_lie_within(
-            "up to logarithms, the largest error of released values falls as epsilon^(-1/2)",
-            "BR-T3.8",
-            {(f"m = {m}",): slope for (m,), slope in slopes.items()},
-            *POWERS,
-        ),
-    ]
+    name = f"the largest of {QUERIES} errors has the exact root mean square at every epsilon"
+    yield ex.agrees_with_prediction(name, "BR-OIC, SV-NUM", table, ["epsilon"])
+    name = "up to logarithms, the largest error of released values falls as epsilon^(-1/2)"
+    yield ex.slopes_lie_within(
+        name, "BR-T3.8", {(f"m = {m}",): slope for (m,), slope in slopes.items()}, *POWERS
+    )
 
 
 def draw_epsilons(
@@ -365,18 +329,24 @@ POINT = ["panel", "rule", "n", "sparsity", "universe"]
 SOLVED = 1e-9
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     gaps, against_epsilon = (table[table.panel == each] for each in (Panel.GAPS, Panel.EPSILON))
-    return [
-        *promises(table[~table.panel.isin([Panel.GAPS, Panel.EPSILON])]),
-        *threshold(gaps),
-        has_its_noise(gaps),
-        falls(gaps[gaps.gap == FAR]),
-        *claims_on_epsilon(against_epsilon),
-    ]
+    yield from promises(table[~table.panel.isin([Panel.GAPS, Panel.EPSILON])])
+    yield from threshold(gaps)
+    count, total = int(gaps["values"].sum()), float(gaps.noise.sum())
+    law = scipy.stats.gamma(count)
+    chance = 2 * min(law.cdf(total), law.sf(total)) if count else 0.0
+    name = "released values have Laplace noise of scale 9 sqrt(8 c ln(2/delta)) / (epsilon n)"
+    measured = (
+        f"{count} values, mean modulus {total / max(count, 1):.3f} times the scale, "
+        f"p-value {chance:.2g} (Gamma)"
+    )
+    yield ex.Claim(name, ex.not_rare(chance, ex.LEVEL), measured, "1", "BR-OIC, SV-NUM")
+    yield falls(gaps[gaps.gap == FAR])
+    yield from claims_on_epsilon(against_epsilon)
 
 
-def promises(table: pd.DataFrame) -> list[ex.Claim]:
+def promises(table: pd.DataFrame) -> ex.Claims:
     """The promised 3 alpha0: binomial tests of runs, and comparison with the solved equation."""
     points = table.groupby(POINT, as_index=False).agg(
         within=("within", "sum"),
@@ -390,42 +360,39 @@ def promises(table: pd.DataFrame) -> list[ex.Claim]:
     sparse, dense = universe[Rule.SPARSE], universe[Rule.DENSE].sort_index()
     sparsity = points[points.panel == Panel.SPARSITY].sort_values("sparsity")
     growth = sparsity.guaranteed.iloc[-1] / sparsity.guaranteed.iloc[0]
-    return [
-        ex.Claim(
-            f"all {QUERIES} answers are within 3 alpha0",
-            ex.not_rare(tails, ex.LEVEL / len(points)),
-            f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points; "
-            f"at most {table.updates.max():.0f} updates, {table.updates_allowed.min():.0f} or more "
-            "allowed",
-            f"probability at least {1 - BETA} at each",
-            "BR-OIC",
-        ),
-        ex.Claim(
-            "the promised 3 alpha0 solves the equation of the formula sheet for all n, sparsities "
-            "m and universes",
-            ex.at_most(off, SOLVED),
-            f"{len(points)} points, relative differences at most {off:.1g}",
-            f"at most {SOLVED:g}",
-            "BR-OIC, BR-T3.8, BR-SMW, BR-MW",
-        ),
-        ex.Claim(
-            "the promised error does not depend on the universe for sparse weights, and grows "
-            "with it for dense weights",
-            ex.in_order(sparse.nunique() == 1 and bool((np.diff(dense) > 0).all())),
-            f"{sparse.iloc[0]:.3f} for sparse weights; {dense.iloc[0]:.3f} to "
-            f"{dense.iloc[-1]:.3f} for dense weights",
-            "constant; increasing",
-            "BR-SMW, BR-MW",
-        ),
-        ex.Claim(
-            "the promised error 3 alpha0 grows more slowly than m^0.1 with the sparsity m",
-            ex.at_most(growth, (sparsity.sparsity.iloc[-1] / sparsity.sparsity.iloc[0]) ** 0.1),
-            f"factor {growth:.3f} for m from {sparsity.sparsity.iloc[0]} to "
-            f"{sparsity.sparsity.iloc[-1]}",
-            "(ln m)^(1/4), up to constants",
-            "BR-T3.8, DISC-8",
-        ),
-    ]
+    name = f"all {QUERIES} answers are within 3 alpha0"
+    measured = (
+        f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points; "
+        f"at most {table.updates.max():.0f} updates, {table.updates_allowed.min():.0f} or more "
+        "allowed"
+    )
+    theory = f"probability at least {1 - BETA} at each"
+    yield ex.Claim(name, ex.not_rare(tails, ex.LEVEL / len(points)), measured, theory, "BR-OIC")
+    yield ex.Claim(
+        "the promised 3 alpha0 solves the equation of the formula sheet for all n, sparsities "
+        "m and universes",
+        ex.at_most(off, SOLVED),
+        f"{len(points)} points, relative differences at most {off:.1g}",
+        f"at most {SOLVED:g}",
+        "BR-OIC, BR-T3.8, BR-SMW, BR-MW",
+    )
+    yield ex.Claim(
+        "the promised error does not depend on the universe for sparse weights, and grows "
+        "with it for dense weights",
+        ex.in_order(sparse.nunique() == 1 and bool((np.diff(dense) > 0).all())),
+        f"{sparse.iloc[0]:.3f} for sparse weights; {dense.iloc[0]:.3f} to "
+        f"{dense.iloc[-1]:.3f} for dense weights",
+        "constant; increasing",
+        "BR-SMW, BR-MW",
+    )
+    yield ex.Claim(
+        "the promised error 3 alpha0 grows more slowly than m^0.1 with the sparsity m",
+        ex.at_most(growth, (sparsity.sparsity.iloc[-1] / sparsity.sparsity.iloc[0]) ** 0.1),
+        f"factor {growth:.3f} for m from {sparsity.sparsity.iloc[0]} to "
+        f"{sparsity.sparsity.iloc[-1]}",
+        "(ln m)^(1/4), up to constants",
+        "BR-T3.8, DISC-8",
+    )
 
 
 LOOKS = Rule.looks()
@@ -482,18 +449,15 @@ def grid(
 ) -> tuple[Config, ...]:
     """The four panels, and queries at a set distance from the hypothesis."""
     return (
-        *(Config(Panel.RECORDS, rule, n, 4, 1024, 0.0, runs) for rule in Rule for n in ns),
-        *(Config(Panel.SPARSITY, Rule.SPARSE, 10**7, m, 4096, 0.0, runs) for m in sparsities),
-        *(Config(Panel.UNIVERSE, rule, 10**7, 4, M, 0.0, runs) for rule in Rule for M in universes),
+        *ex.product(Config, Panel.RECORDS, Rule, ns, 4, 1024, 0.0, runs),
+        *ex.product(Config, Panel.SPARSITY, Rule.SPARSE, 10**7, sparsities, 4096, 0.0, runs),
+        *ex.product(Config, Panel.UNIVERSE, Rule, 10**7, 4, universes, 0.0, runs),
         *(
             Config(Panel.GAPS, Rule.SPARSE, n, m, 0, gap, runs)
             for n, m in ((10**7, 1), (10**7, 64), (10**9, 1))
             for gap in (NEAR, LEFT, FAR)
         ),
-        *(
-            Config(Panel.EPSILON, Rule.SPARSE, 10**9, 1, 0, FAR, 10 * runs, epsilon)
-            for epsilon in epsilons
-        ),
+        *ex.product(Config, Panel.EPSILON, Rule.SPARSE, 10**9, 1, 0, FAR, 10 * runs, epsilons),
     )
 
 

@@ -77,10 +77,7 @@ def kept_law(queries: int, cutoff: int, beta: float) -> Law:
 
 
 def redrawn(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
-    """Theorem 3.26: c runs of AboveThreshold.
-
-    Each run has epsilon 1/c, or 1 / sqrt(8 c ln(1/delta)) if delta is given.
-    """
+    """Theorem 3.26: c runs of AboveThreshold."""
     logs = math.log(queries) + math.log(2 * cutoff / beta)
     if delta is None:
         return Law(8 * cutoff * logs, 2 * cutoff, 4 * cutoff, redraw=True)
@@ -186,10 +183,7 @@ def ask(config: Config, truths: np.ndarray, rng: np.random.Generator) -> list[gd
 
 
 def fails(truths: np.ndarray, answers: list[gd.mechanisms.Answer], alpha: float) -> bool:
-    """Whether an answer is on the wrong side, missing, or further than alpha from the truth.
-
-    The first truths are below the threshold, all others above.
-    """
+    """Whether an answer is on the wrong side, missing, or further than alpha from the truth."""
     below = int(np.count_nonzero(truths < 0))
     last = answers[below:]
     if answers[:below].count(BELOW) != below or len(answers) != len(truths):
@@ -224,11 +218,7 @@ def exact_failure(family: str, approximate: bool, queries: int, gap: float) -> f
 
 
 def compute(config: Config, rng: np.random.Generator) -> ex.Row:
-    """Failures over the runs of one trial.
-
-    The queries above the threshold come last. So all k queries are asked, unless noise puts other
-    queries above the threshold.
-    """
+    """Failures over the runs of one trial."""
     alpha = stated_accuracy(config)
     truths = np.full(config.queries, -config.gap * alpha)
     truths[-cutoff(config) :] *= -1
@@ -256,38 +246,35 @@ SOURCES = {
 }
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     points = pooled(table)
     at_gap = points[points.gap >= 1]
     few = points[(points.family == Family.PRINTED) & (points.queries == CUTOFF)].iloc[0]
     interval = scipy.stats.binomtest(few.failures, few.runs).proportion_ci(1 - ex.LEVEL)
     stated = exact_failure(Family.PRINTED, True, CUTOFF, few.gap)
-    return [
-        *(agrees(family, points[points.family == family], id) for family, id in SOURCES.items()),
-        *(
-            holds(
-                f"{family}: runs fail at most as often as the theorem states",
-                at_gap[at_gap.family == family],
-                id,
-            )
-            for family, id in SOURCES.items()
-            if family is not Family.PRINTED
-        ),
-        ex.Claim(
-            f"the printed NumericSparse theorem fails at c = k = {CUTOFF}",
-            ex.Verdict(
-                BETA < interval.low <= stated <= interval.high,
-                max(
-                    ex.position(stated, interval.low, interval.high),
-                    ex.inverse_share(interval.low, BETA),
-                ),
-            ),
-            f"share of failed runs {few.failures / few.runs:.3f} "
-            f"[{interval.low:.3f}, {interval.high:.3f}]",
-            f"{stated:.3f} by the exact law, above {BETA}",
-            "DISC-11",
-        ),
-    ]
+    yield from (
+        agrees(family, points[points.family == family], id) for family, id in SOURCES.items()
+    )
+    yield from (
+        holds(
+            f"{family}: runs fail at most as often as the theorem states",
+            at_gap[at_gap.family == family],
+            id,
+        )
+        for family, id in SOURCES.items()
+        if family is not Family.PRINTED
+    )
+    name = f"the printed NumericSparse theorem fails at c = k = {CUTOFF}"
+    verdict = ex.Verdict(
+        BETA < interval.low <= stated <= interval.high,
+        max(ex.position(stated, interval.low, interval.high), ex.inverse_share(interval.low, BETA)),
+    )
+    measured = (
+        f"share of failed runs {few.failures / few.runs:.3f} "
+        f"[{interval.low:.3f}, {interval.high:.3f}]"
+    )
+    theory = f"{stated:.3f} by the exact law, above {BETA}"
+    yield ex.Claim(name, verdict, measured, theory, "DISC-11")
 
 
 def agrees(family: Family, points: pd.DataFrame, id: str) -> ex.Claim:
@@ -301,27 +288,21 @@ def agrees(family: Family, points: pd.DataFrame, id: str) -> ex.Claim:
     chance = float(2 * np.minimum(low, high).min())
     # LEVEL is shared by all points of all mechanisms.
     level = ex.LEVEL / (len(SOURCES) * len(points))
-    return ex.Claim(
-        f"{family}: at every distance, runs fail as often as the exact law says",
-        ex.not_rare(chance, level),
+    name = f"{family}: at every distance, runs fail as often as the exact law says"
+    measured = (
         f"{len(points)} points, probabilities {min(exact):.1e} to {max(exact):.2f}, smallest "
-        f"p-value {chance:.2g} (binomial)",
-        f"above {level:.1e}",
-        id,
+        f"p-value {chance:.2g} (binomial)"
     )
+    return ex.Claim(name, ex.not_rare(chance, level), measured, f"above {level:.1e}", id)
 
 
 def holds(name: str, points: pd.DataFrame, id: str) -> ex.Claim:
     """At every point, the failures are compatible with a probability of at most BETA."""
     tails = scipy.stats.binom.sf(points.failures - 1, points.runs, BETA)
     rates = points.failures / points.runs
-    return ex.Claim(
-        name,
-        ex.Verdict((tails > ex.LEVEL / len(points)).all(), rates.max() / BETA),
-        f"{len(points)} points, shares of failed runs at most {rates.max():.3f}",
-        f"probability at most {BETA}",
-        id,
-    )
+    verdict = ex.Verdict((tails > ex.LEVEL / len(points)).all(), rates.max() / BETA)
+    measured = f"{len(points)} points, shares of failed runs at most {rates.max():.3f}"
+    return ex.Claim(name, verdict, measured, f"probability at most {BETA}", id)
 
 
 LOOKS = Family.looks()
@@ -391,14 +372,12 @@ def draw(axes: ex.Axes, points: pd.DataFrame, x: str, family: Family) -> None:
 
 def grid(gaps: tuple[float, ...], queries: tuple[int, ...], runs: int) -> tuple[Config, ...]:
     """Points for k = 100 and all `gaps`, and the points of panel (b), far from the threshold."""
-    near = [Config(family, False, 100, gap, runs) for family in PURE_FAMILIES for gap in gaps]
-    near += [
-        Config(family, True, 100, gap, runs)
-        for family in (Family.REDRAWN, *APPROX_FAMILIES)
-        for gap in gaps
-    ]
-    far = [Config(family, True, k, FAR, runs) for family in APPROX_FAMILIES for k in queries]
-    return (*near, *far)
+    approximate = (Family.REDRAWN, *APPROX_FAMILIES)
+    return (
+        *ex.product(Config, PURE_FAMILIES, False, 100, gaps, runs),
+        *ex.product(Config, approximate, True, 100, gaps, runs),
+        *ex.product(Config, APPROX_FAMILIES, True, queries, FAR, runs),
+    )
 
 
 QUICK = ex.Sweep(grid((0.25, 0.5, 1.0), (10, 300, 10_000), runs=400))

@@ -307,9 +307,10 @@ SHARES = {
 }
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     extremal = table[table.stream == Stream.EXTREMAL]
-    return [*within_bounds(table), *(is_needed(extremal, rule) for rule in Rule)]
+    yield from within_bounds(table)
+    yield from (is_needed(extremal, rule) for rule in Rule)
 
 
 def is_needed(table: pd.DataFrame, rule: Rule) -> ex.Claim:
@@ -393,10 +394,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
 def grid(
     alphas: tuple[float, ...], smallest_net: float, streams: int, halvings: tuple[int, ...]
 ) -> tuple[Config, ...]:
-    """All rules at all accuracies, the median rule where its net is small enough.
-
-    The extremal stream of the median rule halves nets of 2^h - 1 candidates.
-    """
+    """All rules at all accuracies, the median rule where its net is small enough."""
     pairs = [(rule, alpha) for rule in Rule for alpha in alphas if rule is not Rule.MEDIAN]
     medians = [(Rule.MEDIAN, alpha) for alpha in alphas if alpha >= smallest_net]
     # Data sets have s = 2^h - 2 records, and the last gap is 1 / s. This gap is large enough for an

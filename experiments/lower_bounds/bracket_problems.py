@@ -120,10 +120,7 @@ def random_workload(draw: int) -> gd.workloads.Workload:
 
 
 def random_question(draw: int) -> tuple[float, float, Error]:
-    """Epsilon, target error and kind of error of one draw.
-
-    Over all draws, every kind of workload is combined with every epsilon.
-    """
+    """Epsilon, target error and kind of error of one draw."""
     rng = np.random.default_rng([SEED, draw, 1])
     alpha = math.exp(rng.uniform(math.log(ALPHAS[0]), math.log(ALPHAS[1])))
     epsilon = EPSILONS[(draw // len(KINDS)) % len(EPSILONS)]
@@ -154,11 +151,7 @@ def grid(
     epsilons: tuple[float, ...],
     alphas: tuple[float, ...],
 ) -> tuple[Config, ...]:
-    """Rows of standard workloads under pure differential privacy.
-
-    There is a row in mean l2 error for each of `queries` at each epsilon and alpha. The two other
-    kinds of error have a row for each of `compared`, at the last epsilon and the second alpha.
-    """
+    """Rows of standard workloads under pure differential privacy."""
     main = [
         Config(name, size, epsilon, alpha, Error.MEAN_L2)
         for name in queries

@@ -151,11 +151,7 @@ def _row_products(rows: pd.DataFrame) -> ex.Goal:
 
 
 def volume_gains(rows: pd.DataFrame) -> pd.Series[float]:
-    """Largest factor by which a volume packing could raise 1 + the lower bound, for each row.
-
-    A packing excludes fewer records than the ceiling in the column `volume`, and fewer records than
-    the upper bound of the row.
-    """
+    """Largest factor by which a volume packing could raise 1 + the lower bound, for each row."""
     excluded = np.minimum(np.ceil(rows.volume) - 1, rows.upper - 1)
     factors: pd.Series[float] = ((excluded + 1) / (rows.lower + 1)).clip(lower=1)
     return factors
@@ -288,10 +284,7 @@ WIDEST, FROM = 64, 10
 
 
 def compute(config: Config, rng: np.random.Generator) -> ex.Row:
-    """Both bounds and how they are proved, and the limits of arguments that no bracket uses.
-
-    The lower bound is checked from its file.
-    """
+    """Both bounds and how they are proved, and the limits of arguments that no bracket uses."""
     del rng  # the seed below is fixed, so all rows search the same elements and can be compared
     if config.draw:
         Q = random_workload(config.draw)
@@ -332,16 +325,30 @@ def checked(bound: gd.bounds.Bound) -> int:
     return confirmed_records(bound.certificate)
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     along = [("alpha", ["queries", "epsilon", "error"]), ("epsilon", ["queries", "alpha", "error"])]
     standard = table[(table.draw == 0) & (table.guarantee == Guarantee.PURE)]
-    return [
-        never_crosses(table),
-        certificates_hold(table),
-        mechanisms_are_proved(table),
-        *(falls(standard, by, keys) for by, keys in along if standard[by].nunique() > 1),
-        is_narrow(standard),
-    ]
+    least = ratio(table).min()
+    name = "the lower bound is below the upper bound everywhere"
+    measured = f"upper / (lower + 1) at least {least:.3g} in {len(table)} rows"
+    yield ex.Claim(name, ex.below(table.lower, table.upper), measured, "at least 1", "JL-DEF")
+    proved = table[table.checked >= 0]
+    without = table[table.checked < 0]
+    yield ex.Claim(
+        "every lower bound passes the independent checker",
+        ex.each_case((proved.checked == proved.lower).all() and (without.lower == 0).all()),
+        f"{len(proved)} certificates; {len(without)} rows without one, which exclude no record",
+        "the checker and the certificate agree in every row",
+        "JL-L6, JL-L7",
+    )
+    yield mechanisms_are_proved(table)
+    yield from (falls(standard, by, keys) for by, keys in along if standard[by].nunique() > 1)
+    mine = standard[(standard.error == Error.MEAN_L2) & (standard.lower >= FROM)]
+    wide = ratio(mine)
+    name = f"in mean l2 error, the upper bound is at most {WIDEST} times 1 + the lower bound"
+    measured = f"ratios {wide.min():.2f} to {wide.max():.2f}, median {wide.median():.2f}"
+    theory = f"at most {WIDEST} where {FROM} records or more are excluded"
+    yield ex.Claim(name, ex.at_most(wide.max(), WIDEST), measured, theory, "JL-L7, JL-T2")
 
 
 def goals(table: pd.DataFrame) -> list[ex.Goal]:
@@ -349,42 +356,14 @@ def goals(table: pd.DataFrame) -> list[ex.Goal]:
     return goals_of(table)
 
 
-def never_crosses(table: pd.DataFrame) -> ex.Claim:
-    """Every lower bound is below its upper bound."""
-    least = ratio(table).min()
-    return ex.Claim(
-        "the lower bound is below the upper bound everywhere",
-        ex.below(table.lower, table.upper),
-        f"upper / (lower + 1) at least {least:.3g} in {len(table)} rows",
-        "at least 1",
-        "JL-DEF",
-    )
-
-
-def certificates_hold(table: pd.DataFrame) -> ex.Claim:
-    """The checker confirms the number of records that each lower bound excludes."""
-    proved = table[table.checked >= 0]
-    without = table[table.checked < 0]
-    return ex.Claim(
-        "every lower bound passes the independent checker",
-        ex.each_case((proved.checked == proved.lower).all() and (without.lower == 0).all()),
-        f"{len(proved)} certificates; {len(without)} rows without one, which exclude no record",
-        "the checker and the certificate agree in every row",
-        "JL-L6, JL-L7",
-    )
-
-
 def mechanisms_are_proved(table: pd.DataFrame) -> ex.Claim:
     """Every mechanism has an exact sampler. Its error is exact or a proved upper bound."""
     exact = (table.sampler == "exact").all()
     proved = set(table.prediction) <= {"exact", "upper_bound"}
-    return ex.Claim(
-        "every upper bound is from a mechanism with an exact sampler and a proved error",
-        ex.same_names(exact and proved),
-        f"samplers {sorted(set(table.sampler))}, predictions {sorted(set(table.prediction))}",
-        "exact; exact or upper_bound",
-        "JL-L13, JL-L14, SAM-4",
-    )
+    name = "every upper bound is from a mechanism with an exact sampler and a proved error"
+    verdict = ex.same_names(exact and proved)
+    measured = f"samplers {sorted(set(table.sampler))}, predictions {sorted(set(table.prediction))}"
+    return ex.Claim(name, verdict, measured, "exact; exact or upper_bound", "JL-L13, JL-L14, SAM-4")
 
 
 def falls(table: pd.DataFrame, by: str, keys: list[str]) -> ex.Claim:
@@ -394,26 +373,11 @@ def falls(table: pd.DataFrame, by: str, keys: list[str]) -> ex.Claim:
         for _, group in table.groupby(keys)
     ]
     largest = pd.concat(steps).max()
-    return ex.Claim(
-        f"neither the lower nor the upper bound rises as {by} grows",
-        ex.in_order((largest <= 0).all()),
-        f"largest changes {largest.lower:.0f} of a lower and {largest.upper:.0f} of an upper bound",
-        "at most 0",
-        "JL-DEF",
+    name = f"neither the lower nor the upper bound rises as {by} grows"
+    measured = (
+        f"largest changes {largest.lower:.0f} of a lower and {largest.upper:.0f} of an upper bound"
     )
-
-
-def is_narrow(table: pd.DataFrame) -> ex.Claim:
-    """The upper bound is close to the lower bound if that excludes enough records."""
-    mine = table[(table.error == Error.MEAN_L2) & (table.lower >= FROM)]
-    wide = ratio(mine)
-    return ex.Claim(
-        f"in mean l2 error, the upper bound is at most {WIDEST} times 1 + the lower bound",
-        ex.at_most(wide.max(), WIDEST),
-        f"ratios {wide.min():.2f} to {wide.max():.2f}, median {wide.median():.2f}",
-        f"at most {WIDEST} where {FROM} records or more are excluded",
-        "JL-L7, JL-T2",
-    )
+    return ex.Claim(name, ex.in_order((largest <= 0).all()), measured, "at most 0", "JL-DEF")
 
 
 def report(table: pd.DataFrame) -> Table:

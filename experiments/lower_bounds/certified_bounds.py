@@ -46,13 +46,9 @@ def certified_columns(bound: bounds.Bound) -> ex.Row:
 def certificates_hold(table: pd.DataFrame) -> ex.Claim:
     """In every cell, the checker confirms the lower bound that the construction states."""
     same = int((table.checked == table.lower).sum())
-    return ex.Claim(
-        "every certificate is confirmed from its file",
-        ex.each_case(same == len(table)),
-        f"{same} of {len(table)}, up to e^{table.log_count.max():.3g} data sets",
-        "all",
-        "JL-L6, JL-L7",
-    )
+    name = "every certificate is confirmed from its file"
+    measured = f"{same} of {len(table)}, up to e^{table.log_count.max():.3g} data sets"
+    return ex.Claim(name, ex.each_case(same == len(table)), measured, "all", "JL-L6, JL-L7")
 
 
 def exact_slope(x: pd.Series, y: pd.Series) -> float:
@@ -83,10 +79,7 @@ def draw_bounds(
 
 
 def packing_in_words(bound: bounds.Bound) -> str:
-    """The last step (rung) of a certificate in words: number and size of its data sets or lines.
-
-    A line is a row of data sets. Its size is the number of records replaced from end to end.
-    """
+    """The last step (rung) of a certificate in words: number and size of its data sets or lines."""
     if not isinstance(bound.certificate, bounds.Certificate):
         return "none"
     rung = bound.certificate.rungs[-1]

@@ -56,11 +56,7 @@ SINGULAR = 1e-9
 
 
 def principal_coordinates(rows: FloatArray) -> FloatArray:
-    """Coordinates of the points `rows` along their right singular vectors.
-
-    For an array `rows` of shape (N, k) and rank r, the result has shape (N, r). The vectors are in
-    decreasing order of the singular values.
-    """
+    """Coordinates of the points `rows` along their right singular vectors."""
     _, values, axes = np.linalg.svd(rows, full_matrices=False)
     return np.asarray(rows @ axes[values > SINGULAR * values[0]].T)
 
@@ -132,10 +128,7 @@ def sum_of_squares(bound: gd.bounds.Bound) -> float:
 
 @lru_cache(maxsize=16)
 def squared_norm(Q: gd.workloads.Workload) -> float:
-    """An upper bound on gamma^2: the total variance of some Gaussian noise of sensitivity 1.
-
-    If the universe is too large to list, the noise has equal variances in all directions.
-    """
+    """An upper bound on gamma^2: the total variance of some Gaussian noise of sensitivity 1."""
     # Gaussian noise for one record under 0.5-zCDP has sensitivity 1.
     equal = gd.mechanisms.Gaussian(Q, n=1, privacy=gd.ZCDP(0.5)).predicted_rmse.value
     total = equal**2 * Q.n_queries
@@ -148,10 +141,7 @@ def squared_norm(Q: gd.workloads.Workload) -> float:
 
 
 def one_column_norm(Q: gd.workloads.Marginals) -> float:
-    """An upper bound on gamma^2 for pairs of records that differ in the first column only.
-
-    By symmetry, gamma^2 is the same for every other column.
-    """
+    """An upper bound on gamma^2 for pairs of records that differ in the first column only."""
     ones = Q.universe.elements(0, Q.universe.size)
     ones = ones[ones[:, 0] == 1]
     zeros = ones.copy()
@@ -235,18 +225,12 @@ def radii(Q: gd.workloads.Workload) -> Radii:
 
 
 def principal(points: FloatArray) -> FloatArray:
-    """Coordinates (N, r) of `points` (N, k) along their r principal axes, from the mean.
-
-    The axes are in decreasing order of the standard deviation.
-    """
+    """Coordinates (N, r) of `points` (N, k) along their r principal axes, from the mean."""
     return principal_coordinates(points - points.mean(axis=0))
 
 
 def urysohn(body: gd.bodies.Body, stretch: FloatArray) -> FloatArray:
-    """Urysohn's upper bounds (r,) on the volume radii of T^-1 `body`, for T^-1 = diag(`stretch`).
-
-    The entries of `stretch` are in decreasing order.
-    """
+    """Urysohn's bounds (r,) on the volume radii of T^-1 `body`, for T^-1 = diag(`stretch`)."""
     width = gd.gaussian_width(body, rng=0, level=LEVEL / len(POWERS)).interval[1]
     dimensions = np.arange(1, len(stretch) + 1)
     norms = [gd.geometry.mean_gaussian_norm(i) for i in dimensions.tolist()]
@@ -254,10 +238,7 @@ def urysohn(body: gd.bodies.Body, stretch: FloatArray) -> FloatArray:
 
 
 def hull_radii(points: FloatArray) -> FloatArray:
-    """Upper bounds (r,) by simplices on the volume radii of the hull of `points` (N, r).
-
-    The points are in `principal` coordinates.
-    """
+    """Upper bounds (r,) by simplices on the volume radii of the hull of `points` (N, r)."""
     count, rank = points.shape
     logs = np.log((points**2).sum(axis=0)).cumsum()
     found = []

@@ -100,29 +100,22 @@ def ratios(table: pd.DataFrame, level: float) -> pd.DataFrame:
     return table.assign(**columns).sort_values("dimension")
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     found = ratios(table, ex.LEVEL)
     near, balls = (found[found.family.isin(names)] for names in (ROUND, (Family.MEANS,)))
     # For the unit ball, E||Z|| = k. The bound is k / (8 e^2), rounded down by a small margin.
     inside = (balls.ratio_low <= CONSTANT * (1 + 1e-8)) & (balls.ratio_high >= CONSTANT)
-    return [
-        ex.Claim(
-            "the error of K-norm noise of a ball is 8 e^2 times the volume bound",
-            ex.Verdict(
-                inside.all(),
-                ex.share(
-                    (balls.ratio - CONSTANT).abs(),
-                    (balls.ratio_high - balls.ratio_low) / 2 + 1e-8 * CONSTANT,
-                ),
-            ),
-            f"ratios {balls.ratio.min():.2f} to {balls.ratio.max():.2f}; the least ratio of all "
-            f"bodies and kinds of noise is {found.ratio.min():.1f}",
-            f"{CONSTANT:.2f}, inside the interval of every ratio",
-            "JL-VR",
-        ),
-        round_bodies(near),
-        long_boxes(found[found.family == Family.LONG]),
-    ]
+    half = (balls.ratio_high - balls.ratio_low) / 2 + 1e-8 * CONSTANT
+    yield ex.Claim(
+        "the error of K-norm noise of a ball is 8 e^2 times the volume bound",
+        ex.Verdict(inside.all(), ex.share((balls.ratio - CONSTANT).abs(), half)),
+        f"ratios {balls.ratio.min():.2f} to {balls.ratio.max():.2f}; the least ratio of all "
+        f"bodies and kinds of noise is {found.ratio.min():.1f}",
+        f"{CONSTANT:.2f}, inside the interval of every ratio",
+        "JL-VR",
+    )
+    yield round_bodies(near)
+    yield long_boxes(found[found.family == Family.LONG])
 
 
 #: The ratio of round bodies may grow or fall at most as this power of the dimension.
@@ -140,15 +133,9 @@ def round_bodies(table: pd.DataFrame) -> ex.Claim:
     return ex.Claim(
         "on round bodies, the ratio of error to bound is 1 to 1.6 times 8 e^2 and changes by at "
         "most the power 0.15 of the dimension",
-        ex.Verdict(
-            bool((shares[1] >= 1).all() and (shares[0] <= 1.6).all())
-            and abs(slopes[steepest]) <= FLAT,
-            max(
-                ex.share(shares[0], 1.6),
-                ex.inverse_share(shares[1], 1),
-                ex.share(abs(slopes[steepest]), FLAT),
-            ),
-        ),
+        ex.at_most(shares[0], 1.6)
+        & ex.at_least(shares[1], 1)
+        & ex.at_most(abs(slopes[steepest]), FLAT),
         f"{len(table)} bodies, {table.ratio.min() / CONSTANT:.3f} to "
         f"{table.ratio.max() / CONSTANT:.3f} times 8 e^2; the power of the dimension furthest "
         f"from 0 is {slopes[steepest]:+.3f} ({steepest})",
@@ -165,7 +152,7 @@ def long_boxes(table: pd.DataFrame) -> ex.Claim:
     return ex.Claim(
         "on long boxes, the ratio of error to bound grows for K-norm noise; on the longest box, "
         "recursive noise at least halves it",
-        ex.Verdict(grows and gain > 2, ex.inverse_share(gain, 2)),
+        ex.each_case(grows) & ex.above(gain, 2),
         f"K-norm noise {plain.ratio.iloc[0]:.0f} to {plain.ratio.iloc[-1]:.0f}, recursive noise "
         f"{split.ratio.iloc[0]:.0f} to {split.ratio.iloc[-1]:.0f}",
         "growing for K-norm noise, and then more than twice that of recursive noise",
@@ -232,7 +219,7 @@ def grid(
     return (
         *[Config(family, Method.KNORM, k, draws)
           for family in Family for k in special.get(family, sizes)],
-        *[Config(Family.LONG, Method.RECURSIVE, k, draws) for k in sizes],
+        *ex.product(Config, Family.LONG, Method.RECURSIVE, sizes, draws),
     )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 from experiments.engine.provenance import content_hash, imported_names
+from experiments.engine.script import Needs
 from experiments.planting.catalogue import MUTANTS, PlantedEdit
 from experiments.planting.edits import Edit
 from experiments.planting.runs import failing_test, red_claims
@@ -62,7 +63,7 @@ from geomdp import (
     workloads,
 )
 
-NEEDS = ex.Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
+NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: Results are stale when code of one of these packages changes.
 PLANTED_IN = (
     advice,
@@ -135,10 +136,7 @@ def code_of(mutant: PlantedEdit) -> str:
 
 
 def files_of(mutant: PlantedEdit) -> set[Path]:
-    """The mutant's script, its tests, `conftest.py`, and the modules that these import.
-
-    Only modules of `experiments` and `tests` are included, see `with_imports`.
-    """
+    """The mutant's script, its tests, `conftest.py`, and the modules that these import."""
     script = ROOT / "experiments" / mutant.folder / f"{mutant.figure}.py"
     return with_imports([script, ROOT / "tests/conftest.py", *(ROOT / t for t in mutant.tests)])
 
@@ -208,29 +206,19 @@ def unrefuted(theorems: Iterable[Theorem], red: Collection[str]) -> list[str]:
     return [theorem.id for theorem in theorems if not set(theorem.claims) & set(red)]
 
 
-def claims(mutants: pd.DataFrame) -> list[ex.Claim]:
+def claims(mutants: pd.DataFrame) -> ex.Claims:
     noticed = outcomes(mutants)
     counts = ", ".join(f"{(noticed == each).sum()} by {each}" for each in list(Noticed)[:-1])
     survivors = list(mutants.mutant[noticed == Noticed.NOTHING])
     unseen = without(mutants, noticed.isin([Noticed.ALONE, Noticed.BOTH]))
     figures = mutants.figure.nunique()
-    return [
-        ex.Claim(
-            "no mutant survives",
-            ex.each_case(not survivors),
-            f"{len(mutants)} mutants: {counts}" + listed(survivors),
-            "all are noticed",
-            "GEN-1",
-        ),
-        ex.Claim(
-            "every figure has a claim that turns red for a mutant",
-            ex.each_case(not unseen),
-            f"{figures - len(unseen)} of {figures} figures" + listed(unseen),
-            "all",
-            "GEN-1",
-        ),
-        *claims_of_all(mutants),
-    ]
+    name = "no mutant survives"
+    measured = f"{len(mutants)} mutants: {counts}" + listed(survivors)
+    yield ex.Claim(name, ex.each_case(not survivors), measured, "all are noticed", "GEN-1")
+    name = "every figure has a claim that turns red for a mutant"
+    measured = f"{figures - len(unseen)} of {figures} figures" + listed(unseen)
+    yield ex.Claim(name, ex.each_case(not unseen), measured, "all", "GEN-1")
+    yield from claims_of_all(mutants)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -243,23 +231,20 @@ def without(mutants: pd.DataFrame, chosen: pd.Series) -> list[str]:
     return sorted({*mutants.figure} - {*mutants.figure[chosen]})
 
 
-def claims_of_all(mutants: pd.DataFrame) -> list[ex.Claim]:
+def claims_of_all(mutants: pd.DataFrame) -> ex.Claims:
     """Claims that need the results of all mutants; none if some mutants are missing."""
     if set(MUTANTS) - set(mutants.mutant):
-        return []
-    return [only_a_claim(mutants), of_the_index(mutants)]
+        return
+    yield only_a_claim(mutants)
+    yield of_the_index(mutants)
 
 
 def only_a_claim(mutants: pd.DataFrame) -> ex.Claim:
     """Every figure has a mutant that one of its claims notices and no test of the part notices."""
     left, figures = without(mutants, outcomes(mutants) == Noticed.ALONE), mutants.figure.nunique()
-    return ex.Claim(
-        "every figure has a mutant that only a claim of its own notices",
-        ex.each_case(not left),
-        f"{figures - len(left)} of {figures} figures" + listed(left),
-        "all",
-        "GEN-1",
-    )
+    name = "every figure has a mutant that only a claim of its own notices"
+    measured = f"{figures - len(left)} of {figures} figures" + listed(left)
+    return ex.Claim(name, ex.each_case(not left), measured, "all", "GEN-1")
 
 
 def goals(mutants: pd.DataFrame) -> list[ex.Goal]:
@@ -288,15 +273,13 @@ def of_the_index(mutants: pd.DataFrame) -> ex.Claim:
     left_out = index.UNCLAIMED | index.UNREFUTED
     claimed = [theorem for theorem in index.THEOREMS if theorem.id not in left_out]
     left = unrefuted(claimed, red_claims_of(mutants))
-    return ex.Claim(
-        "every statement of the index has a claim that a mutant turns red",
-        ex.each_case(not left),
+    claim_name = "every statement of the index has a claim that a mutant turns red"
+    measured = (
         f"{len(claimed) - len(left)} of {len(claimed)} statements"
         + listed(left)
-        + f"; left out: {', '.join(left_out)}",
-        "all",
-        "GEN-1",
+        + f"; left out: {', '.join(left_out)}"
     )
+    return ex.Claim(claim_name, ex.each_case(not left), measured, "all", "GEN-1")
 
 
 #: Colours of the bars.

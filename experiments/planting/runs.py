@@ -43,10 +43,7 @@ def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
 
 
 def red_claims(edit: Edit, script: str) -> list[RedClaim]:
-    """The claims that fail with the edit in a quick run of the script with module name `script`.
-
-    Nothing is read from a store of results, which holds results of the code without the edit.
-    """
+    """The claims that fail with the edit in a quick run of the script with module name `script`."""
     run = _run([sys.executable, "-m", FIGURE, script, json.dumps(asdict(edit))])
     if run.returncode != PASSED:
         raise RuntimeError(f"{script} ended with code {run.returncode}: {_end(run)}")

@@ -36,6 +36,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 from experiments.engine.processes import timed
+from experiments.engine.script import Needs
 from experiments.privacy.audited_mechanisms import (
     CHANGES,
     FINITE,
@@ -83,7 +84,7 @@ def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
     return np.exp(logs.groupby(found.family).mean())
 
 
-def open_goals(table: pd.DataFrame) -> list[ex.Goal]:
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for mechanisms, numbers of draws and speed. A goal without rows is left out."""
     factors = table[table.fault == Fault.SCALED]
     return [*_rows(factors), *_sizes(factors), *_spectral(table), *_sparse(table)]
@@ -183,10 +184,13 @@ def size_label(trials: int) -> str:
     return f"$10^{round(math.log10(trials))}$ draws"
 
 
-def drawn(table: pd.DataFrame) -> ex.Figure:
-    """Panel (a): largest noise factors refuted. Panel (b): bounds on epsilon for planted faults."""
-    figure = ex.Figure(figsize=(7.2, 7.6))
-    power, faults = figure.subplots(1, 2, sharey=True)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (power, faults) = ex.panels(
+        (7.2, 7.6),
+        ["noise that is too small", "planted faults"],
+        ["largest noise factor refuted", r"lower bound on $\varepsilon$ / claimed $\varepsilon$"],
+        sharey=True,
+    )
     shown = [family for family in Family if (table.family == family).any()]
     heights = {family: -row for row, family in enumerate(shown)}
     factors = table[table.fault == Fault.SCALED]
@@ -207,33 +211,22 @@ def drawn(table: pd.DataFrame) -> ex.Figure:
         rows = mine.family.map(heights) + OFFSETS.get(fault, 0.0)
         size = 3.5 if fault in OFFSETS else 6
         ex.draw_points(faults, mine.share, rows, look, fault, "none", size=size)
-    rule(power)
-    rule(faults)
+    for axes in (power, faults):
+        axes.axvline(1.0, color="0.35", lw=1.1, ls=(0, (1, 2)), label=LIMIT)
+        axes.grid(axis="y", visible=False)
     power.set_yticks(list(heights.values()), list(heights))
     power.set_xlim(0.2, 1.03)
     faults.set_xlim(left=0)
-    power.set_xlabel("largest noise factor refuted")
-    faults.set_xlabel(r"lower bound on $\varepsilon$ / claimed $\varepsilon$")
-    power.set_title("(a) noise that is too small")
-    faults.set_title("(b) planted faults")
-    return ex.shared_legend(
-        figure,
-        {
-            "draws in (a)": [*(size_label(trials) for trials in SIZES), BEST],
-            "noise in (b)": [Fault.CORRECT, *PLANTED],
-            "limit in both": [LIMIT],
-        },
-    )
-
-
-def rule(axes: ex.Axes) -> None:
-    """A dotted line at 1."""
-    axes.axvline(1.0, color="0.35", lw=1.1, ls=(0, (1, 2)), label=LIMIT)
-    axes.grid(axis="y", visible=False)
+    columns = {
+        "draws in (a)": [*(size_label(trials) for trials in SIZES), BEST],
+        "noise in (b)": [Fault.CORRECT, *PLANTED],
+        "limit in both": [LIMIT],
+    }
+    return ex.shared_legend(figure, columns)
 
 
 #: scikit-learn has the classifier that learns events for noise whose density is not known.
-NEEDS = ex.Needs(("sklearn",), extra="audit")
+NEEDS = Needs(("sklearn",), extra="audit")
 CLOCK = ("seconds",)
 #: Factors by which these faults multiply the noise.
 FACTORS = {Fault.CORRECT: 1.0, Fault.HALF: 0.5}
@@ -267,13 +260,7 @@ def verdict(config: Config, seed: int) -> ex.Row:
 
 
 def searched(config: Config, seed: int) -> ex.Row:
-    """The largest noise factor that audits refute, compared with the best event.
-
-    All factors are tried with the same seed. `seconds` is the time of the whole search. If no
-    factor is refuted, `factor` is 0. Only mechanisms in `KNOWN` have two more entries. `needed` is
-    the number of draws with which the best event refutes `factor`, or 1 if `factor` is 0. `best` is
-    the largest factor that the best event refutes with `config.trials` draws.
-    """
+    """The largest noise factor that audits refute, compared with the best event."""
     family, seconds = config.family, list[float]()
     with timed(seconds):
         factor = largest_factor(
@@ -286,7 +273,7 @@ def searched(config: Config, seed: int) -> ex.Row:
     return row
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     true = table[table.fault == Fault.CORRECT]
     planted = table[table.fault.isin(PLANTED)]
     missed = planted[planted.refuted != True]  # noqa: E712 (a column of objects)
@@ -298,65 +285,39 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     # Audits of zCDP use more than one event, so the best event is no limit for them.
     shares = shares_of_draws(table).drop([Family.SPARSE, *NORMAL], errors="ignore")
     mean = math.exp(np.log(shares).mean())
-    return [
-        ex.Claim(
-            "audits refute no true privacy claim",
-            ex.each_case(not true.refuted.any()),
-            f"{int(true.refuted.sum())} of {len(true)} audits of {true.family.nunique()} "
-            "mechanisms",
-            f"0; each audit errs with probability at most {ex.LEVEL:g}",
-            "GEN-2",
-        ),
-        ex.Claim(
-            "audits refute the claim of every mechanism with a planted fault",
-            ex.each_case(len(missed) == 0),
-            f"{len(planted) - len(missed)} of {len(planted)}"
-            + "".join(f"; not {row.fault} in {row.family}" for row in missed.itertuples()),
-            f"{len(planted)}, in {planted.family.nunique()} mechanisms",
-            "GEN-2",
-        ),
-        ex.Claim(
-            "with more draws, audits refute noise that is nearer to the correct size",
-            ex.in_order((grown.dropna() > 0).all()),
-            f"the largest refuted noise factor rises by at least {grown.min():.2f}",
-            "above 0",
-            "Clopper-Pearson 1934",
-        ),
-        ex.Claim(
-            "if the density of the noise is known, audits refute noise of 0.7 times the correct "
-            "size",
-            ex.at_least(most, 0.7),
-            ", ".join(f"{name}: {factor:.2f}" for name, factor in most.items()),
-            "largest factor refuted with the most draws: at least 0.7",
-            "Clopper-Pearson 1934",
-        ),
-        ex.Claim(
-            "if the laws of the outputs are known, the best event refutes the same noise with 1/4 "
-            "to 1 times the draws of an audit",
-            ex.Verdict(
-                shares.between(LEAST_SHARE, 1).all() and mean >= LEAST_MEAN_SHARE,
-                max(
-                    ex.inverse_share(shares, LEAST_SHARE),
-                    ex.share(shares, 1.0),
-                    ex.inverse_share(mean, LEAST_MEAN_SHARE),
-                ),
-            ),
-            ", ".join(f"{name}: {share:.2f}" for name, share in shares.items())
-            + f"; mean {mean:.2f}",
-            f"without Sparse and zCDP: {LEAST_SHARE:g} to 1 each, {LEAST_MEAN_SHARE:g} or more on "
-            "average; audits test on 1/2 of their draws",
-            "Neyman-Pearson 1933",
-        ),
-    ]
-
-
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
-    """Goals for mechanisms, numbers of draws and speed, which audits may not meet yet."""
-    return open_goals(table)
-
-
-def plot(table: pd.DataFrame) -> ex.Figure:
-    return drawn(table)
+    statement = "audits refute no true privacy claim"
+    measured = (
+        f"{int(true.refuted.sum())} of {len(true)} audits of {true.family.nunique()} mechanisms"
+    )
+    theory = f"0; each audit errs with probability at most {ex.LEVEL:g}"
+    yield ex.Claim(statement, ex.each_case(not true.refuted.any()), measured, theory, "GEN-2")
+    statement = "audits refute the claim of every mechanism with a planted fault"
+    measured = f"{len(planted) - len(missed)} of {len(planted)}" + "".join(
+        f"; not {row.fault} in {row.family}" for row in missed.itertuples()
+    )
+    theory = f"{len(planted)}, in {planted.family.nunique()} mechanisms"
+    yield ex.Claim(statement, ex.each_case(len(missed) == 0), measured, theory, "GEN-2")
+    statement = "with more draws, audits refute noise that is nearer to the correct size"
+    judged = ex.in_order((grown.dropna() > 0).all())
+    measured = f"the largest refuted noise factor rises by at least {grown.min():.2f}"
+    yield ex.Claim(statement, judged, measured, "above 0", "Clopper-Pearson 1934")
+    statement = (
+        "if the density of the noise is known, audits refute noise of 0.7 times the correct size"
+    )
+    measured = ", ".join(f"{name}: {factor:.2f}" for name, factor in most.items())
+    theory = "largest factor refuted with the most draws: at least 0.7"
+    yield ex.Claim(statement, ex.at_least(most, 0.7), measured, theory, "Clopper-Pearson 1934")
+    yield ex.Claim(
+        "if the laws of the outputs are known, the best event refutes the same noise with 1/4 "
+        "to 1 times the draws of an audit",
+        ex.at_least(shares, LEAST_SHARE)
+        & ex.at_most(shares, 1.0)
+        & ex.at_least(mean, LEAST_MEAN_SHARE),
+        ", ".join(f"{name}: {share:.2f}" for name, share in shares.items()) + f"; mean {mean:.2f}",
+        f"without Sparse and zCDP: {LEAST_SHARE:g} to 1 each, {LEAST_MEAN_SHARE:g} or more on "
+        "average; audits test on 1/2 of their draws",
+        "Neyman-Pearson 1933",
+    )
 
 
 def planted(

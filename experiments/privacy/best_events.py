@@ -84,11 +84,7 @@ def implied(privacy: gd.privacy.Privacy) -> tuple[tuple[float, float], ...]:
 
 
 def refutes(laws: Sequence[Laws], privacy: gd.privacy.Privacy, draws: float) -> bool:
-    """Whether the best event refutes the claim with this number of draws per input.
-
-    Counts are set to their expected values, rounded to the disadvantage of the event. If these
-    counts just suffice, a sample of this size refutes the claim about half of the time.
-    """
+    """Whether the best event refutes the claim with this number of draws per input."""
     events = [pair.events() for pair in laws]
     p, q = (np.concatenate(side) for side in zip(*events, strict=True))
     total = math.ceil(draws)
@@ -104,10 +100,7 @@ def refutes(laws: Sequence[Laws], privacy: gd.privacy.Privacy, draws: float) -> 
 
 
 def draws_needed(laws: Sequence[Laws], privacy: gd.privacy.Privacy) -> float:
-    """Draws per input with which the best event refutes the claim; `MOST_DRAWS` if more are needed.
-
-    The number is found up to 2 percent.
-    """
+    """Draws per input with which the best event refutes the claim, at most `MOST_DRAWS`."""
     low, high = 0.0, math.log(MOST_DRAWS)
     while high - low > math.log(PRECISION):
         middle = (low + high) / 2
@@ -124,11 +117,7 @@ def best_factor(laws_at: LawsAt, privacy: gd.privacy.Privacy, draws: float) -> f
 
 
 def largest_factor(refuted: Callable[[float], bool]) -> float:
-    """The largest noise factor that is refuted, searched between 0.05 and 0.999.
-
-    The search is over 1 - factor on a logarithmic scale, because 1 - factor is small with many
-    draws. The result is 0 if no factor that was tried is refuted.
-    """
+    """The largest noise factor that is refuted, searched between 0.05 and 0.999."""
     low, largest = math.log(1e-3), math.log(0.95)
     high = largest
     while high - low > math.log(PRECISION):

@@ -80,12 +80,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
-    """Rows for one number of steps T.
-
-    They hold total epsilons by all rules except the shortcut, allowed steps by all rules, the
-    largest delta of the shortcut, its exact epsilon for each delta of `SLACKS`, and the deltas of
-    simulated losses.
-    """
+    """Rows for one number of steps T."""
     T = config.steps
     last = shortcut_limit(T)
     rows: list[ex.Row] = [
@@ -123,7 +118,7 @@ def simulated(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     return rows
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     total, step = (
         table[table.quantity == name].pivot_table(index="steps", columns="rule", values="value")
         for name in (Quantity.TOTAL, Quantity.ALLOWED)
@@ -133,64 +128,33 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     given = step.drop(columns=Rule.EXACT).div(step[Rule.EXACT], axis=0)
     many = total.index >= 2 * math.log(1 / DELTA)
     share = step[Rule.SHORTCUT] / step[Rule.ADVANCED]
-    return [
-        ex.Claim(
-            "no rule states a total epsilon below the exact one, and none allows steps that are "
-            "too large",
-            ex.Verdict(
-                (least >= 1 - 1e-9).all(axis=None) and (given <= 1 + 1e-9).all(axis=None),
-                ex.share([1 / least.min(axis=None), given.max(axis=None)], 1 + 1e-9),
-            ),
-            f"{least.size} totals, at least {least.min(axis=None):.4f} times the exact one; "
-            f"{given.size} steps, at most {given.max(axis=None):.4f} times the exact one",
-            "at least 1; at most 1",
-            "GEN-2a",
-        ),
-        ex.Claim(
-            "for (1, 1e-6)-DP, advanced composition allows larger steps than the sum for more than "
-            "2 ln(1/delta) steps",
-            ex.each_case(((step[Rule.ADVANCED] > step[Rule.BASIC]) == many).all()),
-            "for T = "
-            + ", ".join(str(t) for t in step.index[step[Rule.ADVANCED] > step[Rule.BASIC]]),
-            f"for each T above {2 * math.log(1 / DELTA):.1f} and no other",
-            "GEN-2a",
-        ),
-        ex.Claim(
-            "the shortcut allows steps of 1/2 to 1 times the size that advanced composition allows",
-            ex.Verdict(((share >= 0.5) & (share < 1)).all(), ex.position(share, 0.5, 1)),
-            f"{share.min():.4f} to {share.max():.4f} times that size",
-            "0.5 to 1",
-            "GEN-2b, BR-T2.10",
-        ),
-        limits(table),
-        still_true(table),
-        tends_to_gaussian(table),
-        *agreement(table[table.quantity == Quantity.SIMULATED]),
-    ]
-
-
-def limits(table: pd.DataFrame) -> ex.Claim:
-    """The largest delta at which the shortcut follows from advanced composition."""
-    found = table[table.quantity == Quantity.LIMIT].groupby("steps").value.first()
-    limit = math.exp(-0.25)
-    first, last = found[1], found.iloc[-1]
-    return ex.Claim(
-        "advanced composition proves the shortcut up to a delta that rises with T to e^(-1/4)",
-        ex.Verdict(
-            bool(abs(first - ONE_STEP) <= 0.0005 and 0.99 * limit < last < limit)
-            and found.is_monotonic_increasing,
-            ex.offset(first, ONE_STEP, 0.0005),
-        ),
-        f"{first:.4f} at T = 1, rising to {last:.4f} at T = {found.index[-1]}",
-        f"at epsilon = 1, {ONE_STEP} at T = 1, rising to {limit:.4f}",
-        "GEN-2b",
+    yield ex.Claim(
+        "no rule states a total epsilon below the exact one, and none allows steps that are "
+        "too large",
+        ex.at_most([1 / least.min(axis=None), given.max(axis=None)], 1 + 1e-9),
+        f"{least.size} totals, at least {least.min(axis=None):.4f} times the exact one; "
+        f"{given.size} steps, at most {given.max(axis=None):.4f} times the exact one",
+        "at least 1; at most 1",
+        "GEN-2a",
     )
-
-
-def still_true(table: pd.DataFrame) -> ex.Claim:
-    """The shortcut holds at all `SLACKS`, also where advanced composition does not prove it."""
+    yield ex.Claim(
+        "for (1, 1e-6)-DP, advanced composition allows larger steps than the sum for more than "
+        "2 ln(1/delta) steps",
+        ex.each_case(((step[Rule.ADVANCED] > step[Rule.BASIC]) == many).all()),
+        "for T = " + ", ".join(str(t) for t in step.index[step[Rule.ADVANCED] > step[Rule.BASIC]]),
+        f"for each T above {2 * math.log(1 / DELTA):.1f} and no other",
+        "GEN-2a",
+    )
+    yield ex.Claim(
+        "the shortcut allows steps of 1/2 to 1 times the size that advanced composition allows",
+        ex.between(share, 0.5, 1) & ex.in_order((share < 1).all()),
+        f"{share.min():.4f} to {share.max():.4f} times that size",
+        "0.5 to 1",
+        "GEN-2b, BR-T2.10",
+    )
+    yield limits(table)
     found = table[table.quantity == Quantity.NEEDED]
-    return ex.Claim(
+    yield ex.Claim(
         "the printed shortcut holds for pure steps up to delta = 0.99, also where it is not proved",
         ex.at_most(found.value, 1),
         f"{len(found)} pairs of T and delta up to {found.delta.max():g}, exact epsilon at most "
@@ -198,6 +162,24 @@ def still_true(table: pd.DataFrame) -> ex.Claim:
         "at most 1",
         "BR-T2.10",
     )
+    yield tends_to_gaussian(table)
+    yield from agreement(table[table.quantity == Quantity.SIMULATED])
+
+
+def limits(table: pd.DataFrame) -> ex.Claim:
+    """The largest delta at which the shortcut follows from advanced composition."""
+    found = table[table.quantity == Quantity.LIMIT].groupby("steps").value.first()
+    limit = math.exp(-0.25)
+    first, last = found[1], found.iloc[-1]
+    name = "advanced composition proves the shortcut up to a delta that rises with T to e^(-1/4)"
+    verdict = ex.Verdict(
+        bool(abs(first - ONE_STEP) <= 0.0005 and 0.99 * limit < last < limit)
+        and found.is_monotonic_increasing,
+        ex.offset(first, ONE_STEP, 0.0005),
+    )
+    measured = f"{first:.4f} at T = 1, rising to {last:.4f} at T = {found.index[-1]}"
+    theory = f"at epsilon = 1, {ONE_STEP} at T = 1, rising to {limit:.4f}"
+    return ex.Claim(name, verdict, measured, theory, "GEN-2b")
 
 
 def gaussian_epsilon(delta: float) -> float:
@@ -224,9 +206,7 @@ def tends_to_gaussian(table: pd.DataFrame) -> ex.Claim:
     off = float((found.value[some] / limits[some] - 1).abs().max())
     return ex.Claim(
         "the exact epsilon of many shortcut steps is nearly that of Gaussian noise",
-        ex.Verdict(
-            off <= NEAR_LIMIT and bool((found.value[~some] == 0).all()), ex.share(off, NEAR_LIMIT)
-        ),
+        ex.at_most(off, NEAR_LIMIT) & ex.each_case((found.value[~some] == 0).all()),
         f"at T = {found.steps.max()} off by {off:.2%} at most; the largest epsilon is "
         f"{found.value.max():.3f}, at delta = {found.delta.min():g}, where 1 is promised",
         f"within {NEAR_LIMIT:.0%}",
@@ -234,30 +214,21 @@ def tends_to_gaussian(table: pd.DataFrame) -> ex.Claim:
     )
 
 
-def agreement(found: pd.DataFrame) -> list[ex.Claim]:
+def agreement(found: pd.DataFrame) -> ex.Claims:
     """Simulated randomised responses have the exact delta; Laplace steps have no larger delta."""
     reach = ex.quantile(ex.LEVEL / (2 * len(found)), int(found.draws.min()))
     response, laplace = (found[found.rule == kind] for kind in Step)
     off = ((response.value - MEASURED) / response.stderr).abs()
-    excess = (laplace.value - MEASURED) / laplace.stderr
-    return [
-        ex.Claim(
-            "simulated randomised responses have the exact delta",
-            ex.at_most(off, reach),
-            f"{len(off)} values of T, off by at most {off.max():.1f} standard errors",
-            f"{MEASURED:g} within {reach:.1f} standard errors",
-            "GEN-2",
-        ),
-        ex.Claim(
-            "the delta of composed Laplace steps is at most that of randomised responses",
-            ex.Verdict(
-                (excess <= reach).all(), ex.share(laplace.value, MEASURED + reach * laplace.stderr)
-            ),
-            f"delta {laplace.value.min():.5f} to {laplace.value.max():.5f}",
-            f"at most {MEASURED:g}, or {reach:.1f} standard errors above it",
-            "GEN-2, GEN-3",
-        ),
-    ]
+    (laplace.value - MEASURED) / laplace.stderr
+    name = "simulated randomised responses have the exact delta"
+    measured = f"{len(off)} values of T, off by at most {off.max():.1f} standard errors"
+    theory = f"{MEASURED:g} within {reach:.1f} standard errors"
+    yield ex.Claim(name, ex.at_most(off, reach), measured, theory, "GEN-2")
+    name = "the delta of composed Laplace steps is at most that of randomised responses"
+    verdict = ex.at_most(laplace.value, MEASURED + reach * laplace.stderr)
+    measured = f"delta {laplace.value.min():.5f} to {laplace.value.max():.5f}"
+    theory = f"at most {MEASURED:g}, or {reach:.1f} standard errors above it"
+    yield ex.Claim(name, verdict, measured, theory, "GEN-2, GEN-3")
 
 
 LOOKS = {
@@ -290,7 +261,5 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     return ex.shared_legend(figure, {"rule": names[:3], " ": names[3:], "theory": [ROOT]})
 
 
-QUICK = ex.Sweep(tuple(Config(T, 2000) for T in (1, 10, 100, 1000)))
-FULL = ex.Sweep(
-    tuple(Config(T, 100_000) for T in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000))
-)
+QUICK = ex.Sweep(ex.product(Config, (1, 10, 100, 1000), 2000))
+FULL = ex.Sweep(ex.product(Config, (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000), 100_000))

@@ -155,18 +155,14 @@ CALIBRATED = 1.0
 
 
 def with_shares(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the shares: what is measured divided by what is promised.
-
-    The rate of the error for smooth queries gets the least constant for which the corrected rate
-    holds at epsilon up to `CALIBRATED`.
-    """
+    """The table with the shares: what is measured divided by what is promised."""
     share = table.measured / table.promised
     smooth = table.statement == Statement.SMOOTH_ERROR
     calibrated = smooth & (table.version == Version.CORRECTED) & (table.x <= CALIBRATED)
     return table.assign(share=share.where(~smooth, share / share[calibrated].max()))
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     shares = with_shares(table)
     found = []
     for statement, correction in CORRECTIONS.items():
@@ -175,7 +171,8 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
             fails(statement, correction, mine[mine.version == Version.PRINTED]),
             holds(statement, correction, mine[mine.version == Version.CORRECTED]),
         ]
-    return [*found, simulated(shares[shares.drawn.notna()])]
+    yield from found
+    yield simulated(shares[shares.drawn.notna()])
 
 
 def fails(statement: Statement, correction: Correction, rows: pd.DataFrame) -> ex.Claim:

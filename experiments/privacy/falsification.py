@@ -72,7 +72,7 @@ def audited(bug: Bug, mended: bool, trials: int, level: float, rng: np.random.Ge
     }
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     broken, mended = table[~table.mended], table[table.mended]
     most = broken[broken.trials == broken.groupby("bug").trials.transform("max")]
     shares = most.groupby("bug").refuted.mean()
@@ -81,31 +81,24 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     weak = broken[broken.bug.isin([bug.source for bug in BUGS if not bug.breaks])]
     alarms = mended.groupby("bug").refuted.agg(["sum", "count"])
     chances = scipy.stats.binom.sf(alarms["sum"] - 1, alarms["count"], ALARM_LEVEL)
-    return [
-        ex.Claim(
-            "audits refute every published bug that breaks its claim",
-            ex.each_case(not missed),
-            f"{len(false) - len(missed)} of {len(false)} by all {len(most)} audits with the most "
-            f"outputs{''.join(f'; not {source}' for source in missed)}",
-            f"{len(false)}, each by all audits",
-            "GEN-2",
-        ),
-        ex.Claim(
-            "audits refute a mended mechanism at most as often as their level says",
-            ex.not_rare(chances, ex.LEVEL / len(alarms)),
-            f"{int(alarms['sum'].sum())} of {int(alarms['count'].sum())} audits, at most "
-            f"{int(alarms['sum'].max())} of {int(alarms['count'].max())} for one mechanism",
-            f"a share of {ALARM_LEVEL:g}; p-values above {ex.LEVEL / len(alarms):.1e} (binomial)",
-            "GEN-2",
-        ),
-        ex.Claim(
-            "a bug that states more than is spent is not refuted",
-            ex.each_case(not weak.refuted.any()),
-            f"{int(weak.refuted.sum())} of {len(weak)} audits",
-            f"0; each audit errs with probability at most {ex.LEVEL:g}",
-            "GEN-2a",
-        ),
-    ]
+    name = "audits refute every published bug that breaks its claim"
+    measured = (
+        f"{len(false) - len(missed)} of {len(false)} by all {len(most)} audits with the most "
+        f"outputs{''.join(f'; not {source}' for source in missed)}"
+    )
+    theory = f"{len(false)}, each by all audits"
+    yield ex.Claim(name, ex.each_case(not missed), measured, theory, "GEN-2")
+    name = "audits refute a mended mechanism at most as often as their level says"
+    measured = (
+        f"{int(alarms['sum'].sum())} of {int(alarms['count'].sum())} audits, at most "
+        f"{int(alarms['sum'].max())} of {int(alarms['count'].max())} for one mechanism"
+    )
+    theory = f"a share of {ALARM_LEVEL:g}; p-values above {ex.LEVEL / len(alarms):.1e} (binomial)"
+    yield ex.Claim(name, ex.not_rare(chances, ex.LEVEL / len(alarms)), measured, theory, "GEN-2")
+    name = "a bug that states more than is spent is not refuted"
+    measured = f"{int(weak.refuted.sum())} of {len(weak)} audits"
+    theory = f"0; each audit errs with probability at most {ex.LEVEL:g}"
+    yield ex.Claim(name, ex.each_case(not weak.refuted.any()), measured, theory, "GEN-2a")
 
 
 #: Short names of the tests, for the labels of the figure, by what their names contain.

@@ -150,10 +150,7 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
         ex.Claim(
             "flawed noise gives outputs that are impossible for the neighbour, as often as the "
             "exact delta says",
-            ex.Verdict(
-                (chances > ex.LEVEL / len(flawed)).all() and (flawed.hits > 0).all(),
-                ex.rarity(chances, ex.LEVEL / len(flawed)),
-            ),
+            ex.not_rare(chances, ex.LEVEL / len(flawed)) & ex.each_case((flawed.hits > 0).all()),
             f"{int(flawed.hits.sum())} of {int(flawed.draws.sum())} draws, smallest p-value "
             f"{chances.min():.2g} (binomial)",
             f"p-values above {ex.LEVEL / len(flawed):.1e}; some such outputs at every tau",
@@ -161,10 +158,7 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
         ),
         ex.Claim(
             "noise whose density is off by a factor of at most e^tau loses at most epsilon + 2 tau",
-            ex.Verdict(
-                (used <= 1 + 1e-9).all() and used.max() > 0.9,
-                ex.share([used.max(), 0.9 / used.max()], 1 + 1e-9),
-            ),
+            ex.at_most([used.max(), 0.9 / used.max()], 1 + 1e-9),
             f"{len(stair)} staircases, {used.min():.3f} to {used.max():.3f} of the bound",
             "at most 1, and the largest above 0.9",
             "SAM-2",
@@ -172,7 +166,7 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
         ex.Claim(
             "most float64 outputs for the answer 0 are impossible for the answer 1, and all are "
             "possible for 0",
-            ex.Verdict(least > 0.5 and (mine.unexplained == 0).all(), ex.inverse_share(least, 0.5)),
+            ex.above(least, 0.5) & ex.each_case((mine.unexplained == 0).all()),
             f"{(mine.hits / mine.draws).min():.3f} to {(mine.hits / mine.draws).max():.3f} of "
             f"{int(mine.draws.min())} outputs at {len(mine)} scales, lower confidence bounds at "
             f"least {least:.3f}; {int(mine.unexplained.sum())} impossible for 0 itself",
@@ -269,10 +263,10 @@ def grid(draws: int, outputs: int, releases: int) -> tuple[Config, ...]:
     steps = [round(0.015 * k, 3) for k in range(1, 67)]
     scales = tuple(2.0**k for k in range(-2, 7))
     return (
-        *[Config(flaw, tau, draws) for flaw in TV for tau in taus],
-        *[Config(Flaw.STAIRS, h, 0) for h in steps],
-        *[Config(Flaw.FLOATS, scale, outputs) for scale in scales],
-        *[Config(Flaw.ROUNDED, scale, releases) for scale in scales],
+        *ex.product(Config, TV, taus, draws),
+        *ex.product(Config, Flaw.STAIRS, steps, 0),
+        *ex.product(Config, Flaw.FLOATS, scales, outputs),
+        *ex.product(Config, Flaw.ROUNDED, scales, releases),
     )
 
 

@@ -24,11 +24,12 @@ import numpy as np
 import pandas as pd
 
 import experiments.engine.tools as ex
+from experiments.engine.script import Needs
 from experiments.planting.catalogue import FAULT_FILES, FAULTS, PARTS
 from experiments.planting.runs import failing_test
 from geomdp import audit, bounds, mechanisms, noise, privacy
 
-NEEDS = ex.Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
+NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: Results are stale when code of these packages changes, or code that they use. Every fault is
 #: planted in one of these packages or in code that they use.
 PLANTED_IN = (audit, bounds, mechanisms, noise, privacy)
@@ -73,27 +74,18 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     }
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     planted, control = table[table.fault.notna()], table[table.fault.isna()]
     missed = list(planted.fault[~planted.failed])
     alarms = list(control.part[control.failed])
-    return [
-        ex.Claim(
-            "every planted fault is caught by a test",
-            ex.each_case(not missed),
-            f"{int(planted.failed.sum())} of {len(planted)} by a failing test"
-            + (f"; not {', '.join(missed)}" if missed else ""),
-            "all",
-            "GEN-1",
-        ),
-        ex.Claim(
-            "without a fault no test fails",
-            ex.each_case(not alarms),
-            f"{len(alarms)} of {len(control)} parts with a failing test",
-            "none",
-            "GEN-1",
-        ),
-    ]
+    name = "every planted fault is caught by a test"
+    measured = f"{int(planted.failed.sum())} of {len(planted)} by a failing test" + (
+        f"; not {', '.join(missed)}" if missed else ""
+    )
+    yield ex.Claim(name, ex.each_case(not missed), measured, "all", "GEN-1")
+    name = "without a fault no test fails"
+    measured = f"{len(alarms)} of {len(control)} parts with a failing test"
+    yield ex.Claim(name, ex.each_case(not alarms), measured, "none", "GEN-1")
 
 
 CAUGHT, MISSED = "caught by a test", "not caught"
@@ -132,7 +124,7 @@ def _sweep(names: Collection[str], *, sample: bool) -> ex.Sweep[Config]:
         for fault in faults
         if fault.name in names
     ]
-    controls = [Config(part, None, sample) for part in dict.fromkeys(c.part for c in cells)]
+    controls = ex.product(Config, dict.fromkeys(c.part for c in cells), None, sample)
     return ex.Sweep((*controls, *cells))
 
 

@@ -28,21 +28,14 @@ KINDS = 3
 
 
 def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> ex.Row:
-    """Count noisy versions of the answer 0 that noise added to the answer 1 cannot give.
-
-    `hits` is this count. `unexplained` counts the versions that noise on the answer 0 cannot give.
-    """
+    """Count noisy versions of the answer 0 that noise added to the answer 1 cannot give."""
     released = 0.0 + LaplaceNoise(1, scale).sample(rng, draws)[:, 0]
     explained = {a: [possible(y, a, scale) for y in released.tolist()] for a in (0.0, 1.0)}
     return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
 
 
 def rounded_outputs(epsilon: float, releases: int) -> ex.Row:
-    """Count unseeded releases that the neighbour, or the data set itself, cannot give.
-
-    The noise can be any multiple of the grid's unit. Therefore a data set can give its exact sums
-    plus any multiples of the unit.
-    """
+    """Count unseeded releases that the neighbour, or the data set itself, cannot give."""
     privacy, off = gd.PureDP(epsilon), np.zeros(2, dtype=int)
     records = np.zeros((RELEASED, 3), dtype=int)
     neighbour = records.copy()
@@ -194,11 +187,7 @@ def float_normal(mended: bool, neighbour: bool, trials: int, rng: np.random.Gene
 
 
 def on_grid(mended: bool, outputs: npt.NDArray[np.float64]) -> Outputs:
-    """The outputs, rounded to multiples of `GRID` if mended.
-
-    Rounding the simulated sum shows what the attack then sees. It is not how a release is made
-    exact: that needs noise drawn on the grid.
-    """
+    """The outputs, rounded to multiples of `GRID` if mended."""
     return np.rint(outputs / GRID) * GRID if mended else outputs
 
 

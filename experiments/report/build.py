@@ -31,10 +31,7 @@ class Built:
 
 
 def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> Built:
-    """Write the folder ``report`` beside the figures of a preset; nothing is computed.
-
-    The pages refer to files of this folder only, so that a copy of the folder opens offline.
-    """
+    """Write the folder ``report`` beside the figures of a preset; nothing is computed."""
     found = gather(scripts, preset, folders)
     folder = folders.outputs("report", preset).folder / "report"
     files = _files(found, preset)

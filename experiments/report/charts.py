@@ -79,10 +79,7 @@ def panels_of(figure: Figure) -> list[Panel]:
 
 
 def legend_of(panels: Iterable[Panel]) -> list[Curve]:
-    """One curve for each label, in the order of first appearance.
-
-    A curve with a label of its own is preferred to a curve that borrowed the same label.
-    """
+    """One curve for each label, in the order of first appearance."""
     found: dict[str, Curve] = {}
     for panel in panels:
         for curve in panel.curves:

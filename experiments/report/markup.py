@@ -70,10 +70,7 @@ def _mathematics(text: str) -> str:
 
 
 def _in_brackets(text: str, opening: str, before: str, after: str) -> str:
-    """Replace each `opening` by `before`, and its closing bracket by `after`.
-
-    An `opening` that is never closed stays.
-    """
+    """Replace each `opening` by `before`, and its closing bracket by `after`."""
     start = text.find(opening)
     while start >= 0:
         depth, end = 1, start + len(opening)

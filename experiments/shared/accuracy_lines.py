@@ -98,11 +98,7 @@ class Config:
 
 
 def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Records of one release, drawn anew each time.
-
-    `Line.BINARY` takes records of the real sample, without replacement. Other marginal tables take
-    records from a mixture of product distributions. All other workloads take uniform elements.
-    """
+    """Records of one release, drawn anew each time."""
     Q = line_workload(line)
     if line is Line.BINARY:
         sample = real_sample()

@@ -45,10 +45,7 @@ STRETCHED = (Family.PREFIXES, Family.LONG)
 
 
 def asked(family: Family, k: int) -> gd.workloads.Workload:
-    """The workload of k queries; for second moments, k is the dimension of the records instead.
-
-    Random signs are on 4 k elements.
-    """
+    """The workload of k queries; for second moments, k is the dimension of the records instead."""
     sizes = (k, 4 * k) if family is Family.SIGNS else (k,)
     return workload(KINDS[family], *sizes)
 

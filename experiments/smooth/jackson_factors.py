@@ -64,10 +64,7 @@ ROUNDING = 1e-10
 def is_the_operator(table: pd.DataFrame) -> ex.Claim:
     """The library's coefficients agree, up to rounding, with coefficients from `factors`."""
     off = float(table.operator_off.max())
-    return ex.Claim(
-        "Jackson operator: coefficients equal those from integrals of its kernel of power 2r",
-        ex.at_most(off, ROUNDING),
-        f"{len(table)} points, off by {off:.1g} of the largest coefficient or less",
-        f"equal, up to a rounding error of {ROUNDING:g}",
-        "SM-JK",
-    )
+    name = "Jackson operator: coefficients equal those from integrals of its kernel of power 2r"
+    measured = f"{len(table)} points, off by {off:.1g} of the largest coefficient or less"
+    theory = f"equal, up to a rounding error of {ROUNDING:g}"
+    return ex.Claim(name, ex.at_most(off, ROUNDING), measured, theory, "SM-JK")

@@ -118,21 +118,33 @@ LAST, MANY = 4, 2e7
 MEAN = 0.05
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     table = table.assign(
         terms=table.degree / table.smoothness.map(half_power),
         rms=np.hypot(table.error, table.noise),
     )
     jackson = table[table.operator == Operator.JACKSON]
     late = jackson[jackson.terms >= BEGIN * jackson.smoothness**2]
-    return [
-        tends(late),
-        stays_bounded(jackson[jackson.terms >= BEGIN]),
-        falls(late),
-        is_the_mean(jackson[jackson.terms <= 1]),
-        falls_late(jackson[(jackson.smoothness == LAST) & (jackson.n <= MANY)]),
-        is_behind(table),
-    ]
+    yield tends(late)
+    yield stays_bounded(jackson[jackson.terms >= BEGIN])
+    yield falls(late)
+    rows = jackson[jackson.terms <= 1]
+    by_curve = rows.groupby(["d", "smoothness"]).error
+    spread = by_curve.max() / by_curve.min() - 1
+    last = rows.n.max()
+    name = "Jackson operator: for t <= r the error does not fall with n"
+    verdict = ex.at_most(spread, MEAN) & ex.each_case((by_curve.count() > 1).any())
+    measured = f"changes by {spread.max():.1%} at most, up to n = {last:,.0f}"
+    theory = f"within {MEAN:.0%}, as answers are means over uniform angles"
+    yield ex.Claim(name, verdict, measured, theory, "SM-T3.1, SM-JK")
+    yield falls_late(jackson[(jackson.smoothness == LAST) & (jackson.n <= MANY)])
+    wide = table.pivot(index=["d", "smoothness", "degree"], columns="operator", values="rms")
+    ratio = wide[Operator.TRUNCATED] / wide[Operator.JACKSON]
+    name = "truncated series err less than the Jackson operator at every n"
+    measured = (
+        f"{len(ratio)} points, {ratio.min():.3f} to {ratio.max():.3f} times the operator's error"
+    )
+    yield ex.Claim(name, ex.below(ratio, 1), measured, "below 1", "SM-JK")
 
 
 def tends(rows: pd.DataFrame) -> ex.Claim:
@@ -140,14 +152,13 @@ def tends(rows: pd.DataFrame) -> ex.Claim:
     limits = [limit(d, K) for d, K in zip(rows.d, rows.smoothness, strict=True)]
     ratio = rows.error * rows.terms**rows.smoothness / limits
     off = float((ratio - 1).abs().max())
-    return ex.Claim(
+    name = (
         f"Jackson operator: from t' = {BEGIN} K^2 on, the error is near its limit, which is of "
-        "order t'^(-K)",
-        ex.at_most(off, NEAR_LIMIT),
-        f"{len(rows)} points, {ratio.min():.3f} to {ratio.max():.3f} times the limit",
-        f"1, within {NEAR_LIMIT}",
-        "SM-T3.2, SM-JK",
+        "order t'^(-K)"
     )
+    measured = f"{len(rows)} points, {ratio.min():.3f} to {ratio.max():.3f} times the limit"
+    theory = f"1, within {NEAR_LIMIT}"
+    return ex.Claim(name, ex.at_most(off, NEAR_LIMIT), measured, theory, "SM-T3.2, SM-JK")
 
 
 def stays_bounded(rows: pd.DataFrame) -> ex.Claim:
@@ -183,27 +194,10 @@ def falls(rows: pd.DataFrame) -> ex.Claim:
         )
         slopes.append(f"d={d}, K={K}: {measured:.3f} (stated {expected:.3f})")
         off.append(abs(measured - expected))
-    return ex.Claim(
-        f"Jackson operator: from t' = {BEGIN} K^2 on, the error falls as n^(-K/(2d+K))",
-        ex.at_most(max(off), EXPONENT),
-        "exponents of n: " + "; ".join(slopes),
-        f"within {EXPONENT} of the stated exponent",
-        "SM-T3.1",
-    )
-
-
-def is_the_mean(rows: pd.DataFrame) -> ex.Claim:
-    """The error is nearly the same at all t <= r."""
-    by_curve = rows.groupby(["d", "smoothness"]).error
-    spread = by_curve.max() / by_curve.min() - 1
-    last = rows.n.max()
-    return ex.Claim(
-        "Jackson operator: for t <= r the error does not fall with n",
-        ex.Verdict((spread <= MEAN).all() and (by_curve.count() > 1).any(), spread.max() / MEAN),
-        f"changes by {spread.max():.1%} at most, up to n = {last:,.0f}",
-        f"within {MEAN:.0%}, as answers are means over uniform angles",
-        "SM-T3.1, SM-JK",
-    )
+    name = f"Jackson operator: from t' = {BEGIN} K^2 on, the error falls as n^(-K/(2d+K))"
+    words = "exponents of n: " + "; ".join(slopes)
+    theory = f"within {EXPONENT} of the stated exponent"
+    return ex.Claim(name, ex.at_most(max(off), EXPONENT), words, theory, "SM-T3.1")
 
 
 def falls_late(rows: pd.DataFrame) -> ex.Claim:
@@ -213,27 +207,13 @@ def falls_late(rows: pd.DataFrame) -> ex.Claim:
         for d, mine in rows.groupby("d")
     }
     shares = {d: -slope * (2 * d + LAST) / LAST for d, slope in slopes.items()}
-    return ex.Claim(
+    name = (
         f"Jackson operator, K = {LAST}: up to n = {MANY:.0e}, the error falls at most half as "
-        "fast as n^(-K/(2d+K))",
-        ex.Verdict(max(shares.values()) <= 0.5, 2 * max(shares.values())),
-        "; ".join(f"d={d}: exponent {slope:.3f}" for d, slope in slopes.items()),
-        "at most half of K / (2 d + K) in size",
-        "SM-T3.1",
+        "fast as n^(-K/(2d+K))"
     )
-
-
-def is_behind(table: pd.DataFrame) -> ex.Claim:
-    """The error of truncated series is below the error of the operator."""
-    wide = table.pivot(index=["d", "smoothness", "degree"], columns="operator", values="rms")
-    ratio = wide[Operator.TRUNCATED] / wide[Operator.JACKSON]
-    return ex.Claim(
-        "truncated series err less than the Jackson operator at every n",
-        ex.below(ratio, 1),
-        f"{len(ratio)} points, {ratio.min():.3f} to {ratio.max():.3f} times the operator's error",
-        "below 1",
-        "SM-JK",
-    )
+    measured = "; ".join(f"d={d}: exponent {slope:.3f}" for d, slope in slopes.items())
+    theory = "at most half of K / (2 d + K) in size"
+    return ex.Claim(name, ex.at_most(max(shares.values()), 0.5), measured, theory, "SM-T3.1")
 
 
 COLOURS = {1: "C1", 2: "C0", LAST: "C2"}

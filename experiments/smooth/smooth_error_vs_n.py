@@ -89,20 +89,18 @@ def exact_moments(places: npt.NDArray[np.float64], degree: int, n: int) -> npt.N
     return np.asarray(shares(n) @ np.cos(angles[:, None] * np.arange(degree)))
 
 
-def claims_on_epsilon(table: pd.DataFrame) -> list[ex.Claim]:
+def claims_on_epsilon(table: pd.DataFrame) -> ex.Claims:
     """Two-sided claims on the noise against epsilon, and on the error at equal n epsilon."""
-    return [falls(table[table.method == Method.TRUNCATED]), depends_on_product(table)]
+    yield falls(table[table.method == Method.TRUNCATED])
+    yield depends_on_product(table)
 
 
 def falls(table: pd.DataFrame) -> ex.Claim:
     """Two-sided: the log-log slope of the noise in epsilon is -1, because t stays the same."""
     noise = table.assign(mean_square=table.noise_mean_square, mean_square_stderr=table.noise_stderr)
+    name = "uniform noise: the largest noise in an answer falls as 1 / epsilon"
     return ex.slopes_are(
-        "uniform noise: the largest noise in an answer falls as 1 / epsilon",
-        "SM-T3.1, DISC-17",
-        ex.slopes_by(noise, ["smoothness"], "epsilon"),
-        -1.0,
-        REACH,
+        name, "SM-T3.1, DISC-17", ex.slopes_by(noise, ["smoothness"], "epsilon"), -1.0, REACH
     )
 
 
@@ -123,21 +121,17 @@ def depends_on_product(table: pd.DataFrame) -> ex.Claim:
     reach = ex.quantile(
         ex.LEVEL / (2 * len(pairs)), min(mean.count for pair in pairs for mean in pair)
     )
-    return ex.Claim(
-        "weighted noise: the error depends on n epsilon alone",
-        ex.at_most(scores, reach),
+    name = "weighted noise: the error depends on n epsilon alone"
+    measured = (
         f"{len(pairs)} pairs, ratios {min(ratios):.3f} to {max(ratios):.3f}, furthest off by "
-        f"{max(scores):.1f} standard errors",
-        f"ratio 1, within {reach:.1f} standard errors",
-        "SM-X1",
+        f"{max(scores):.1f} standard errors"
     )
+    theory = f"ratio 1, within {reach:.1f} standard errors"
+    return ex.Claim(name, ex.at_most(scores, reach), measured, theory, "SM-X1")
 
 
 def draw_noise(axes: ex.Axes, table: pd.DataFrame, looks: dict[Method, ex.Look]) -> None:
-    """Draw the worst error against epsilon, and a line proportional to 1 / epsilon.
-
-    The line starts at the measured uniform noise for the least epsilon.
-    """
+    """Draw the worst error against epsilon, and a line proportional to 1 / epsilon."""
     table = table[table.n == RECORDS]
     for method in (Method.TRUNCATED, Method.WEIGHTED):
         rows = table[table.method == method]
@@ -173,11 +167,7 @@ COMPARED = 10**4
 
 
 def compute(config: Config, rng: np.random.Generator) -> ex.Row:
-    """Mean square of the worst error over the queries, the degree, and one further number.
-
-    In the panels against epsilon, the further number is the mean square of the worst noise. In the
-    panels against n, it is the largest ratio of an error to its bound.
-    """
+    """Mean square of the worst error over the queries, the degree, and one further number."""
     if config.panel is Panel.EPSILON:
         return errors_and_noise(config, rng)
     return worst_errors(config, rng)
@@ -194,7 +184,7 @@ def fitted(table: pd.DataFrame) -> dict[tuple[Method, int, int], ex.Slope]:
     return ex.slopes_by(table[table.d <= 2], ["method", "d", "smoothness"], "n")
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     against_epsilon = table[table.panel == Panel.EPSILON]
     table = table[table.panel == Panel.RECORDS]
     slopes, compared = fitted(table), table[table.n <= COMPARED]
@@ -210,36 +200,37 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
         }
         for method, found in points.items()
     }
-    return [
-        at_least_as_steep(
-            "uniform noise and truncated series: the error falls at least as fast as n^(-K/(2d+K))",
-            "SM-T3.1",
-            slopes,
-            Method.TRUNCATED,
-        ),
-        at_least_as_steep(
-            "weighted noise: the error falls at least as fast as n^(-min(1, K/(1.5d)))",
-            "SM-X1, hypothesis",
-            slopes,
-            Method.WEIGHTED,
-        ),
-        ex.is_below(
-            "from the same summary, for d <= 2, truncated series err less than the Jackson "
-            "operator",
-            "SM-JK",
-            {key: mean for key, mean in points[Method.TRUNCATED].items() if key[0] <= 2},
-            {key: mean for key, mean in points[Method.PAPER].items() if key[0] <= 2},
-        ),
-        ex.is_below(
-            f"for d <= 2 and the largest n up to {COMPARED}, weighted noise errs less than "
-            "uniform noise",
-            "SM-X1",
-            last[Method.WEIGHTED],
-            last[Method.TRUNCATED],
-        ),
-        stated_errors_hold(table),
-        *claims_on_epsilon(against_epsilon),
-    ]
+    yield at_least_as_steep(
+        "uniform noise and truncated series: the error falls at least as fast as n^(-K/(2d+K))",
+        "SM-T3.1",
+        slopes,
+        Method.TRUNCATED,
+    )
+    yield at_least_as_steep(
+        "weighted noise: the error falls at least as fast as n^(-min(1, K/(1.5d)))",
+        "SM-X1, hypothesis",
+        slopes,
+        Method.WEIGHTED,
+    )
+    yield ex.is_below(
+        "from the same summary, for d <= 2, truncated series err less than the Jackson operator",
+        "SM-JK",
+        {key: mean for key, mean in points[Method.TRUNCATED].items() if key[0] <= 2},
+        {key: mean for key, mean in points[Method.PAPER].items() if key[0] <= 2},
+    )
+    name = (
+        f"for d <= 2 and the largest n up to {COMPARED}, weighted noise errs less than "
+        "uniform noise"
+    )
+    yield ex.is_below(name, "SM-X1", last[Method.WEIGHTED], last[Method.TRUNCATED])
+    share = float(table.largest_share.max())
+    name = "every answer is within the error stated with it"
+    measured = (
+        f"errors are at most {share:.2f} times the stated error: approximation bound + "
+        f"{SPREAD:.1f} standard deviations of the noise"
+    )
+    yield ex.Claim(name, ex.at_most(share, 1), measured, "at most 1", "SM-A2")
+    yield from claims_on_epsilon(against_epsilon)
 
 
 def at_least_as_steep(
@@ -253,28 +244,11 @@ def at_least_as_steep(
         f"d={d}, K={K}: {-slope.value:.2f} (theory {exponents[d, K]:.2f})"
         for (d, K), slope in found.items()
     )
-    return ex.Claim(
-        name,
-        ex.Verdict(
-            passed, ex.share([exponents[key] / -slope.low for key, slope in found.items()], 1)
-        ),
-        pairs,
-        "fitted exponents not below theory by more than chance explains",
-        id,
+    verdict = ex.Verdict(
+        passed, ex.share([exponents[key] / -slope.low for key, slope in found.items()], 1)
     )
-
-
-def stated_errors_hold(table: pd.DataFrame) -> ex.Claim:
-    """No error exceeds the sum of its bound and `SPREAD` standard deviations of the noise."""
-    share = float(table.largest_share.max())
-    return ex.Claim(
-        "every answer is within the error stated with it",
-        ex.at_most(share, 1),
-        f"errors are at most {share:.2f} times the stated error: approximation bound + "
-        f"{SPREAD:.1f} standard deviations of the noise",
-        "at most 1",
-        "SM-A2",
-    )
+    stated_as = "fitted exponents not below theory by more than chance explains"
+    return ex.Claim(name, verdict, pairs, stated_as, id)
 
 
 LOOKS = {

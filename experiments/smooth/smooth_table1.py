@@ -114,11 +114,7 @@ def additions(config: Config, rng: np.random.Generator) -> int | None:
 
 
 def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Processor seconds of the faster half of all repetitions.
-
-    Other work on the machine can only add time. The first repetition is left out, because it
-    includes compilation.
-    """
+    """Processor seconds of the faster half of all repetitions."""
     M = releases.mechanism(error_point(config))
     query = kernel_family(D, config.smoothness, 1)[0]
     records = records_at(random_places(D, 1, rng)[0], config.n)
@@ -162,42 +158,29 @@ def exponents(table: pd.DataFrame, measure: Measure, column: str) -> dict[int, f
     return {K: float(np.polyfit(*log, 1)[0]) for K, log in logs.items()}
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     slopes = fitted(table)
-    return [
-        releases.degrees(table[table.measure.isin(METHODS)], D),
-        at_least_as_steep(slopes),
-        grows_as_in_the_table(exponents(table, Measure.DIRECT, "additions")),
-        jackson_factors.is_the_operator(table[table.measure == Measure.JACKSON]),
-        mean_only(table),
-    ]
-
-
-def at_least_as_steep(slopes: dict[tuple[str, int], ex.Slope]) -> ex.Claim:
-    """No fitted slope of the error is above the table's by more than chance explains."""
+    yield releases.degrees(table[table.measure.isin(METHODS)], D)
     found = {K: s for K, s in of_measure(slopes, Measure.TRUNCATED).items() if K <= 2 * D}
-    return ex.Claim(
-        f"error with truncated series, K <= {2 * D}: it falls at least as fast as in Table 1",
-        ex.Verdict(
-            all(slope.low <= theory(Measure.TRUNCATED, K) for K, slope in found.items()),
-            ex.share([theory(Measure.TRUNCATED, K) / slope.low for K, slope in found.items()], 1),
-        ),
-        beside({K: slope.value for K, slope in found.items()}, Measure.TRUNCATED),
-        "not above the exponent in Table 1 by more than chance explains",
-        "SM-TAB",
+    name = f"error with truncated series, K <= {2 * D}: it falls at least as fast as in Table 1"
+    verdict = ex.at_most(
+        [theory(Measure.TRUNCATED, K) / slope.low for K, slope in found.items()], 1
     )
+    measured = beside({K: slope.value for K, slope in found.items()}, Measure.TRUNCATED)
+    stated_as = "not above the exponent in Table 1 by more than chance explains"
+    yield ex.Claim(name, verdict, measured, stated_as, "SM-TAB")
+    yield grows_as_in_the_table(exponents(table, Measure.DIRECT, "additions"))
+    yield jackson_factors.is_the_operator(table[table.measure == Measure.JACKSON])
+    yield mean_only(table)
 
 
 def grows_as_in_the_table(found: dict[int, float]) -> ex.Claim:
     """The additions of direct sums grow with the exponent in Table 1, up to `ROUNDED`."""
     off = [abs(value - theory(Measure.DIRECT, K)) for K, value in found.items()]
-    return ex.Claim(
-        f"{Measure.DIRECT}: the number of additions grows as in Table 1",
-        ex.at_most(off, ROUNDED),
-        beside(found, Measure.DIRECT),
-        f"equal, up to {ROUNDED:g}, as degrees are whole numbers",
-        "SM-TAB",
-    )
+    name = f"{Measure.DIRECT}: the number of additions grows as in Table 1"
+    measured = beside(found, Measure.DIRECT)
+    stated_as = f"equal, up to {ROUNDED:g}, as degrees are whole numbers"
+    return ex.Claim(name, ex.at_most(off, ROUNDED), measured, stated_as, "SM-TAB")
 
 
 def of_measure(slopes: dict[tuple[str, int], ex.Slope], measure: Measure) -> dict[int, ex.Slope]:
@@ -217,13 +200,9 @@ def mean_only(table: pd.DataFrame) -> ex.Claim:
     """With t <= r the Jackson operator keeps only a mean of each query, so errors hardly fall."""
     largest = int(table.smoothness.max())
     slope = fitted(table)[Measure.JACKSON, largest]
-    return ex.Claim(
-        f"Jackson operator at K = {largest}: the error does not fall at these n",
-        ex.below(abs(slope.value), 0.1),
-        f"exponent {slope}",
-        "within 0.1 of 0, as t <= r = ceil((K + 3) / 2)",
-        "SM-JK",
-    )
+    name = f"Jackson operator at K = {largest}: the error does not fall at these n"
+    stated_as = "within 0.1 of 0, as t <= r = ceil((K + 3) / 2)"
+    return ex.Claim(name, ex.below(abs(slope.value), 0.1), f"exponent {slope}", stated_as, "SM-JK")
 
 
 COLOURS = {1: "C1", 2: "C0", 8: "C2"}
@@ -304,9 +283,7 @@ def grid(
     measured = [
         Config(measure, K, n, draws(n)) for measure in METHODS for K in COLOURS for n in errors
     ]
-    timed = [
-        Config(measure, K, n, repetitions) for measure in TIMES for K in COLOURS for n in times
-    ]
+    timed = ex.product(Config, TIMES, COLOURS, times, repetitions)
     return (*measured, *timed)
 
 

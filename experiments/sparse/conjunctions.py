@@ -186,10 +186,7 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
 
 
 def holds(route: Route, table: pd.DataFrame) -> ex.Claim:
-    """Binomial tests of the guarantee of a route, at every point with a guarantee below 1.
-
-    True answers lie in [0, 1], so the answer 0 meets every guarantee of 1 or more.
-    """
+    """Binomial tests of the guarantee of a route, at every point with a guarantee below 1."""
     table = table[table.guaranteed < 1]
     points = table.groupby(["d", "k", "n"]).agg(within=("within", "sum"), runs=("runs", "sum"))
     tails = scipy.stats.binom.cdf(points.within, points.runs, 1 - BETA)
@@ -225,21 +222,14 @@ def exactly(table: pd.DataFrame) -> ex.Claim:
 
 
 def is_unbiased(table: pd.DataFrame) -> ex.Claim:
-    """A two-sided test that errors are 0 on average, in units of their exact standard deviation.
-
-    An answer is a sum over at least 2^14 rows, so sums over runs are close enough to normal for
-    this test.
-    """
+    """A two-sided test that errors are 0 on average, in units of their exact standard deviation."""
     points = table.groupby(["d", "k", "n"]).agg(shift=("shift", "sum"), runs=("runs", "sum"))
     scores = (points["shift"] / np.sqrt(points.runs)).abs()
     reach = float(scipy.stats.norm.isf(ex.LEVEL / (2 * len(points))))
-    return ex.Claim(
-        "projection: errors of all conjunctions are 0 on average",
-        ex.at_most(scores, reach),
-        f"{len(points)} points, off by {scores.max():.1f} standard errors or less",
-        f"0, within {reach:.1f} standard errors that are computed from noise and keys",
-        "BR-CONJ, BR-PROJ",
-    )
+    name = "projection: errors of all conjunctions are 0 on average"
+    measured = f"{len(points)} points, off by {scores.max():.1f} standard errors or less"
+    theory = f"0, within {reach:.1f} standard errors that are computed from noise and keys"
+    return ex.Claim(name, ex.at_most(scores, reach), measured, theory, "BR-CONJ, BR-PROJ")
 
 
 def falls(table: pd.DataFrame, route: Route, low: float, high: float, id: str) -> ex.Claim:
@@ -248,13 +238,9 @@ def falls(table: pd.DataFrame, route: Route, low: float, high: float, id: str) -
         float(np.polyfit(np.log(rows.n), np.log(rows.guaranteed), 1)[0])
         for _, rows in table[table.route == route].groupby(["d", "k"])
     ]
-    return ex.Claim(
-        f"{route}: the guarantee falls as a power of n between {low} and {high}",
-        ex.Verdict(all(low <= slope <= high for slope in slopes), ex.position(slopes, low, high)),
-        ", ".join(f"{slope:.3f}" for slope in slopes),
-        f"in [{low}, {high}]",
-        id,
-    )
+    name = f"{route}: the guarantee falls as a power of n between {low} and {high}"
+    measured = ", ".join(f"{slope:.3f}" for slope in slopes)
+    return ex.Claim(name, ex.between(slopes, low, high), measured, f"in [{low}, {high}]", id)
 
 
 LOOKS = Route.looks()
@@ -290,8 +276,8 @@ def grid(
         config
         for d, k in cases
         for config in (
-            *(Config(Route.PROJECTION, d, k, n, rows, summaries) for n in (*few, many[0])),
-            *(Config(Route.ONLINE, d, k, n, 0, online) for n in many),
+            *ex.product(Config, Route.PROJECTION, d, k, (*few, many[0]), rows, summaries),
+            *ex.product(Config, Route.ONLINE, d, k, many, 0, online),
         )
     )
 

@@ -12,11 +12,7 @@ from geomdp.mechanisms.sparse_summary import HashedSigns
 def measured_distortion(
     signs: HashedSigns, *, sparsity: int, trials: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on public synthetic vectors: (trials,).
-
-    x and y have `sparsity` random elements each and share half of them. The function never draws
-    another key, however large the distortion.
-    """
+    """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on synthetic vectors: (trials,)."""
     sparsity, trials = whole(sparsity, "sparsity"), whole(trials, "trials")
     shared = (sparsity + 1) // 2
     errors = np.empty(trials)

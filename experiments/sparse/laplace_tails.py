@@ -102,7 +102,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     ]
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     once = table[table.weights == Weights.EQUAL]
     ratio = once.exact / once.lemma
     small = once[once.exact <= SMALL]
@@ -113,43 +113,32 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
     uneven = table[(table.weights == Weights.UNEVEN) & (table["rows"] > 1)]
     seen = uneven[uneven.hits >= SHOWN]
     above = scipy.stats.binom.sf(uneven.hits - 1, uneven.draws, uneven.exact)
-    return [
-        ex.Claim(
-            "no tail probability of a sum with equal weights is above the lemma's bound",
-            ex.at_most(ratio, 1),
-            f"{len(once)} tails of sums of {once['rows'].nunique()} lengths, at most "
-            f"{ratio.max():.3f} of the bound",
-            "at most 1",
-            "BR-L4.8",
-        ),
-        ex.Claim(
-            "simulated sums with equal weights, and with random signs, have the exact tail "
-            "probabilities",
-            ex.not_rare(chances, ex.LEVEL / len(full)),
-            f"{len(full)} tails, smallest p-value {chances.min():.2g} (binomial)",
-            f"above {ex.LEVEL / len(full):.1e}",
-            "BR-L4.8",
-        ),
-        ex.Claim(
-            "tail probabilities of sums with uneven weights are at most those with equal weights",
-            ex.not_rare(above, ex.LEVEL / len(uneven)),
-            f"{len(uneven)} tails; where {SHOWN} sums or more were seen, at most "
-            f"{(seen.hits / seen.draws / seen.exact).max():.3f} times those of equal weights",
-            "at most 1, up to chance",
-            "BR-L4.8",
-        ),
-        ex.Claim(
-            "for tail probabilities below 0.01, the lemma's exponent is 1/6 to 3/4 of the exact "
-            "one",
-            ex.Verdict(
-                exponents.between(1 / 6 * (1 - 1e-9), CLOSEST).all(),
-                ex.position(exponents, 1 / 6, CLOSEST),
-            ),
-            f"{len(small)} tails below {SMALL:g}, {exponents.min():.4f} to {exponents.max():.4f}",
-            f"{1 / 6:.4f} to {CLOSEST:.4f}",
-            "BR-L4.8",
-        ),
-    ]
+    name = "no tail probability of a sum with equal weights is above the lemma's bound"
+    measured = (
+        f"{len(once)} tails of sums of {once['rows'].nunique()} lengths, at most "
+        f"{ratio.max():.3f} of the bound"
+    )
+    yield ex.Claim(name, ex.at_most(ratio, 1), measured, "at most 1", "BR-L4.8")
+    name = (
+        "simulated sums with equal weights, and with random signs, have the exact tail "
+        "probabilities"
+    )
+    measured = f"{len(full)} tails, smallest p-value {chances.min():.2g} (binomial)"
+    theory = f"above {ex.LEVEL / len(full):.1e}"
+    yield ex.Claim(name, ex.not_rare(chances, ex.LEVEL / len(full)), measured, theory, "BR-L4.8")
+    name = "tail probabilities of sums with uneven weights are at most those with equal weights"
+    measured = (
+        f"{len(uneven)} tails; where {SHOWN} sums or more were seen, at most "
+        f"{(seen.hits / seen.draws / seen.exact).max():.3f} times those of equal weights"
+    )
+    theory = "at most 1, up to chance"
+    yield ex.Claim(name, ex.not_rare(above, ex.LEVEL / len(uneven)), measured, theory, "BR-L4.8")
+    name = "for tail probabilities below 0.01, the lemma's exponent is 1/6 to 3/4 of the exact one"
+    verdict = ex.Verdict(
+        exponents.between(1 / 6 * (1 - 1e-9), CLOSEST).all(), ex.position(exponents, 1 / 6, CLOSEST)
+    )
+    measured = f"{len(small)} tails below {SMALL:g}, {exponents.min():.4f} to {exponents.max():.4f}"
+    yield ex.Claim(name, verdict, measured, f"{1 / 6:.4f} to {CLOSEST:.4f}", "BR-L4.8")
 
 
 def two_sided(hits: pd.Series, draws: pd.Series, chance: pd.Series) -> FloatArray:
@@ -198,7 +187,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
 
 def grid(lengths: tuple[int, ...], draws: int) -> tuple[Config, ...]:
     """All weights at all lengths."""
-    return tuple(Config(weights, rows, draws) for weights in Weights for rows in lengths)
+    return ex.product(Config, Weights, lengths, draws)
 
 
 QUICK = ex.Sweep(grid((1, 10, 100), 20_000))

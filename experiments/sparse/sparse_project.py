@@ -233,14 +233,13 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
 def exactly(table: pd.DataFrame) -> ex.Claim:
     """Mean squared errors are neither above nor below their exact means by more than chance."""
     worst, reach = scores_of(table, "off")
-    return ex.Claim(
-        "squared errors are on average sigma^2 m / n^2 plus the variance of the projection",
-        ex.at_most(worst, reach),
+    name = "squared errors are on average sigma^2 m / n^2 plus the variance of the projection"
+    measured = (
         f"{len(table)} points, off by {table.off.abs().max():.1%} or less, {worst:.1f} "
-        "standard errors",
-        f"within {reach:.1f} standard errors",
-        "BR-PROJ, BR-JL",
+        "standard errors"
     )
+    theory = f"within {reach:.1f} standard errors"
+    return ex.Claim(name, ex.at_most(worst, reach), measured, theory, "BR-PROJ, BR-JL")
 
 
 def scores_of(table: pd.DataFrame, column: str) -> tuple[float, float]:
@@ -313,9 +312,8 @@ def grid(
     return (
         *(Config(Panel.RECORDS, noise, n, 10, balanced_rows(n), releases)
           for noise in noises for n in ns),
-        *(Config(Panel.SPARSITY, noise, 64, m, balanced_rows(64), releases)
-          for noise in noises for m in sparsities),
-        *(Config(Panel.ROWS, Noise.NONE, 1, 16, T, 10 * releases) for T in rows),
+        *ex.product(Config, Panel.SPARSITY, noises, 64, sparsities, balanced_rows(64), releases),
+        *ex.product(Config, Panel.ROWS, Noise.NONE, 1, 16, rows, 10 * releases),
         *(Config(Panel.THEOREM, Noise.LAPLACE, n, m, STATED_ROWS, stated)
           for n, m in ((10_000, 1), (10_000, 4), (40_000, 16))),
     )  # fmt: skip

@@ -70,20 +70,15 @@ def test_other_code_is_kept_apart(tmp_path: Path, other: Code) -> None:
         assert store.outcomes([cell]) == [completed(1)]
 
 
-def test_other_seeds_trials_and_configurations_are_kept_apart(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite", CODE) as store:
-        store.record(completed(1))
-        cell = completed(1).cell
-        for other in (replace(cell, trial=1), replace(cell, sweep_seed=1), completed(2).cell):
-            assert store.outcomes([other]) == []
-
-
-def test_two_open_stores_share_a_file(tmp_path: Path) -> None:
+def test_other_cells_are_kept_apart_and_two_open_stores_share_a_file(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with Store(path, CODE) as first, Store(path, CODE) as second:
         first.record(completed(1))
+        cell = completed(1).cell
+        for other in (replace(cell, trial=1), replace(cell, sweep_seed=1), completed(2).cell):
+            assert first.outcomes([other]) == []
         second.record(completed(2))
-        assert len(first.outcomes([completed(1).cell, completed(2).cell])) == 2
+        assert len(first.outcomes([cell, completed(2).cell])) == 2
 
 
 def test_the_file_is_write_ahead_and_carries_everything(tmp_path: Path) -> None:
@@ -119,14 +114,6 @@ def foreign_database(path: Path) -> None:
         connection.commit()
 
 
-def text(path: Path) -> None:
-    path.write_text("configuration,value\n1,2\n")
-
-
-def long_text(path: Path) -> None:
-    path.write_text("x" * 5000)
-
-
 def future_layout(path: Path) -> None:
     Store(path, CODE).close()
     with closing(sqlite3.connect(path)) as connection:
@@ -135,29 +122,24 @@ def future_layout(path: Path) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def damaged_pages(path: Path) -> None:
+def damaged_pages(path: Path, *, truncated: bool = False) -> None:
     with Store(path, CODE) as store:
         for n in range(200):
             store.record(completed(n))
     content = bytearray(path.read_bytes())
     content[4096:12288] = b"\xff" * 8192  # the second and third page: part of the table
-    path.write_bytes(bytes(content))
-
-
-def truncated(path: Path) -> None:
-    damaged_pages(path)
-    path.write_bytes(path.read_bytes()[:5000])
+    path.write_bytes(bytes(content)[: 5000 if truncated else None])
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (foreign_database, "another program"),
-        (text, "not an SQLite file"),
-        (long_text, "not an SQLite file"),
+        (lambda path: path.write_text("configuration,value\n1,2\n"), "not an SQLite file"),
+        (lambda path: path.write_text("x" * 5000), "not an SQLite file"),
         (future_layout, "layout 99"),
         (damaged_pages, "damaged|malformed"),
-        (truncated, "damaged|malformed"),
+        (lambda path: damaged_pages(path, truncated=True), "damaged|malformed"),
     ],
 )
 def test_unusable_files_are_named_and_left_as_they_are(tmp_path: Path, spoil, message) -> None:
@@ -194,16 +176,12 @@ def test_a_full_disk_is_named_and_what_is_stored_stays(tmp_path: Path) -> None:
         assert store.contents(cells) == Contents(completed=len(stored) + 1, failed=0, stale=0)
 
 
-def test_a_folder_in_the_way_is_named(tmp_path: Path) -> None:
+def test_a_folder_in_the_way_and_a_file_in_place_of_the_folder_are_named(tmp_path: Path) -> None:
     (tmp_path / "s.sqlite").mkdir()
-    with pytest.raises(StoreError, match=r"s\.sqlite"):
-        Store(tmp_path / "s.sqlite", CODE)
-
-
-def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file")
-    with pytest.raises(StoreError, match="results"):
-        Store(tmp_path / "results" / "s.sqlite", CODE)
+    for path, named in ((tmp_path / "s.sqlite", r"s\.sqlite"), (tmp_path / "results/s", "results")):
+        with pytest.raises(StoreError, match=named):
+            Store(path, CODE)
 
 
 @contextmanager
@@ -219,26 +197,18 @@ def without_privileges() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_a_read_only_folder_is_named() -> None:
-    with without_privileges(), tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o500)
-        with pytest.raises(StoreError, match="cannot keep results"):
-            Store(Path(folder) / "s.sqlite", CODE)
-        assert os.listdir(folder) == []
-        os.chmod(folder, 0o700)
-
-
-@pytest.mark.parametrize("folder_mode", [0o500, 0o700])
-def test_a_read_only_store_is_named_before_cells_run(folder_mode: int) -> None:
+@pytest.mark.parametrize(("stored", "folder_mode"), [(False, 0o500), (True, 0o500), (True, 0o700)])
+def test_what_is_read_only_is_named_before_cells_run(stored: bool, folder_mode: int) -> None:
     with without_privileges(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.sqlite"
-        Store(path, CODE).close()
-        before = path.read_bytes()
-        path.chmod(0o400)
+        if stored:
+            Store(path, CODE).close()
+            path.chmod(0o400)
+        before = path.read_bytes() if stored else os.listdir(folder)
         os.chmod(folder, folder_mode)
         with pytest.raises(StoreError, match="cannot keep results"):
             Store(path, CODE)
-        assert path.read_bytes() == before
+        assert (path.read_bytes() if stored else os.listdir(folder)) == before
         os.chmod(folder, 0o700)
 
 

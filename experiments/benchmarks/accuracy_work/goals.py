@@ -37,11 +37,7 @@ PEERS_BEFORE = [method for method in PEERS if method not in PROJECTED]
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per line: our best and the best peer, their ratio, and whether the goal is met.
-
-    Where `compared_before` holds, methods in `PROJECTED` are left out; elsewhere they are compared,
-    too.
-    """
+    """One row per line: our best and the best peer, their ratio, and whether the goal is met."""
     rows = []
     for (line, n), mine in table[table.releases > 0].groupby(PLACE, sort=False):
         before = compared_before(line, n)
@@ -222,7 +218,7 @@ SAME = {
 }
 
 
-def advice_is_best(table: pd.DataFrame) -> list[ex.Claim]:
+def advice_is_best(table: pd.DataFrame) -> ex.Claims:
     """The claim that advice is best by exact predictions; no claim without advice to judge.
 
     Exact predictions are inversely proportional to n. So predictions for different n are compared
@@ -234,23 +230,20 @@ def advice_is_best(table: pd.DataFrame) -> list[ex.Claim]:
     offered = listed[(listed.method == Method.ADVISED) & (listed.releases == 0)]
     offered = offered[~offered.advised.astype(str).str.startswith("Fitted(")]
     if offered.empty:
-        return []
+        return
     lines = dict(list(listed.assign(predicted=listed.predicted * listed.n).groupby("line")))
     shares = {
         (row.line, row.n): row.predicted * row.n / best_exact(lines[row.line]).predicted
         for row in offered.itertuples()
     }
     line, n = worst = max(shares, key=lambda place: shares[place])
-    return [
-        ex.Claim(
-            "by exact predictions, the advised mechanism errs at most 2% more than the best of the "
-            "table",
-            ex.at_most(shares[worst], 1 + ALLOWED),
-            f"{len(shares)} places, at most {shares[worst]:.4f} times the best ({line}, n = {n})",
-            f"at most {1 + ALLOWED:g}",
-            "JL-L14, X-LKJ",
-        )
-    ]
+    name = (
+        "by exact predictions, the advised mechanism errs at most 2% more than the best of the "
+        "table"
+    )
+    words = f"{len(shares)} places, at most {shares[worst]:.4f} times the best ({line}, n = {n})"
+    theory = f"at most {1 + ALLOWED:g}"
+    yield ex.Claim(name, ex.at_most(shares[worst], 1 + ALLOWED), words, theory, "JL-L14, X-LKJ")
 
 
 def advised_goals(table: pd.DataFrame) -> list[ex.Goal]:
@@ -307,11 +300,7 @@ class Measured(NamedTuple):
 
 
 def measured(table: pd.DataFrame) -> dict[tuple[str, int], Measured]:
-    """The advised mechanism and the library's least measured error, by line and n.
-
-    If `SAME` names a method for the advised mechanism, the releases of both are pooled. Both are
-    the same mechanism, so any difference is chance.
-    """
+    """The advised mechanism and the library's least measured error, by line and n."""
     offered = table[(table.method == Method.ADVISED) & (table.releases > 0)]
     found = {}
     for (line, n), rows in offered.groupby(PLACE):
@@ -328,7 +317,7 @@ def measured(table: pd.DataFrame) -> dict[tuple[str, int], Measured]:
     return found
 
 
-def advice_is_best_as_measured(table: pd.DataFrame) -> list[ex.Claim]:
+def advice_is_best_as_measured(table: pd.DataFrame) -> ex.Claims:
     """The claim that advice is best by measured errors, up to chance; no claim without releases.
 
     The least error at a place is found among all methods. So the level of each comparison is
@@ -336,19 +325,14 @@ def advice_is_best_as_measured(table: pd.DataFrame) -> list[ex.Claim]:
     """
     found = measured(table)
     if not found:
-        return []
+        return
     level = ex.LEVEL / (len(found) * len(RELEASED))
     least = {place: it.share_at_least(level) for place, it in found.items()}
     worst = max(least.values())
-    return [
-        ex.Claim(
-            "as measured, the advised mechanism errs at most 2% more than the best of the table",
-            ex.at_most(worst, 1 + ALLOWED),
-            "; ".join(f"{line}, n = {n}: {it.share:.3f}" for (line, n), it in found.items()),
-            f"at most {1 + ALLOWED:g}, up to chance",
-            "JL-L13b",
-        )
-    ]
+    name = "as measured, the advised mechanism errs at most 2% more than the best of the table"
+    words = "; ".join(f"{line}, n = {n}: {it.share:.3f}" for (line, n), it in found.items())
+    theory = f"at most {1 + ALLOWED:g}, up to chance"
+    yield ex.Claim(name, ex.at_most(worst, 1 + ALLOWED), words, theory, "JL-L13b")
 
 
 def _as_measured(table: pd.DataFrame) -> list[ex.Goal]:

@@ -147,10 +147,7 @@ class Lifted:
         return math.comb(len(self.monomials), 2)
 
     def entries(self, order: int) -> list[int]:
-        """For each parity of `order` columns, the number of matrix entries equal to this parity.
-
-        Only entries above the diagonal count.
-        """
+        """For each parity of `order` columns, the number of matrix entries equal to this parity."""
         bits = np.array(self.monomials)
         first, second = np.triu_indices(len(bits), 1)
         parities, counts = np.unique(bits[first] ^ bits[second], return_counts=True)

@@ -87,10 +87,7 @@ def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
 
 
 def time_projection(config: Config, rng: np.random.Generator) -> list[ex.Row]:
-    """Seconds of `gd.project` on targets, and of the peers on the first of these targets.
-
-    A call before the timing prepares the vertices, so this set-up is not in the seconds.
-    """
+    """Seconds of `gd.project` on targets, and of the peers on the first of these targets."""
     vertices = draw_vertices(config, rng)
     body, scale = gd.bodies.VPolytope(vertices), scale_of(vertices)
     targets = [draw_target(vertices, config.work, rng) for _ in range(config.operations)]
@@ -285,11 +282,7 @@ def facets(config: Config, rng: np.random.Generator) -> Array:
 
 
 def time_effective_samples(config: Config, rng: np.random.Generator) -> list[ex.Row]:
-    """Seconds per effective sample of coordinate hit-and-run and of the walks of hopsy.
-
-    Rounding and burn-in are not timed. The effective sample size is the smallest over the
-    coordinates. One state is stored per sweep, which is m steps of hopsy in dimension m.
-    """
+    """Seconds per effective sample of coordinate hit-and-run and of the walks of hopsy."""
     normals = facets(config, rng)
     body = gd.bodies.HPolytope(normals, np.ones(len(normals)))
     walk = prepared_walk(body, rng)

@@ -13,10 +13,7 @@ BLOCK = 2048
 
 
 def blocked_cosines(points: Array, size: int) -> Array:
-    """Means of all products T_r1(x_1) ... T_rd(x_d) of Chebyshev polynomials, r_i below `size`.
-
-    The result has shape (size,) * d. Each polynomial is a cosine: T_r(x) = cos(r arccos x).
-    """
+    """Means of all products T_r1(x_1) ... T_rd(x_d) of Chebyshev polynomials, r_i below `size`."""
     total = np.zeros((size,) * points.shape[1])
     for start in range(0, len(points), BLOCK):
         angles = np.arccos(points[start : start + BLOCK])
@@ -39,10 +36,7 @@ def blocked_recurrences(points: Array, size: int) -> Array:
 
 
 def block_sums(waves: Array) -> Array:
-    """All products T_r1(x_1) ... T_rd(x_d), summed over the records x of a block.
-
-    `waves[i, r]` holds T_r at coordinate i of every record of the block.
-    """
+    """All products T_r1(x_1) ... T_rd(x_d), summed over the records x of a block."""
     d, size, _ = waves.shape
     if d == 1:
         return waves[0].sum(axis=1)
@@ -53,10 +47,7 @@ def block_sums(waves: Array) -> Array:
 
 
 def fourier(points: Array, size: int, tolerance: float) -> Array:
-    """The means of `blocked_cosines` by one non-uniform FFT, up to `tolerance`.
-
-    They are the real parts of the transform, averaged over the signs of the frequencies.
-    """
+    """The means of `blocked_cosines` by one non-uniform FFT, up to `tolerance`."""
     d = points.shape[1]
     transform = (finufft.nufft1d1, finufft.nufft2d1, finufft.nufft3d1)[d - 1]
     waves = transform(

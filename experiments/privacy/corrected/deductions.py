@@ -35,10 +35,7 @@ def composed(version: Version, odds: float, *_: object) -> Measured:
 
 
 def lemma(failures: float) -> float:
-    """Least bound X^(1/r) 2 (m r / T)^(1/2) of Lemma 4.6 over even r, with X = `failures`.
-
-    Here m is `SPARSITY`, and T is `ROWS`.
-    """
+    """Least bound X^(1/r) 2 (m r / T)^(1/2) of Lemma 4.6 over even r, with X = `failures`."""
     logs = math.log(failures)
     # Over real r the least bound is at r = 2 ln X, so the best even r is next to this value.
     near = 2 * max(1, math.floor(logs))

@@ -54,11 +54,7 @@ def largest_distance(points: npt.NDArray[np.float64]) -> float:
 
 
 def error(version: Version, epsilon: float, runs: int, rng: np.random.Generator) -> Measured:
-    """Root mean square of the worst error over a family of queries, and the rate of Theorem 3.1.
-
-    The theorem gives the degree t. The noise has the corrected scale in both versions, and only the
-    rate differs: the printed rate falls as 1 / epsilon.
-    """
+    """Root mean square of the worst error over a family of queries, and the rate of Theorem 3.1."""
     summary = gd.SmoothSummary(
         1,
         n=RECORDS,

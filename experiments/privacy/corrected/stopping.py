@@ -96,11 +96,7 @@ def construction(version: Version, ratio: float) -> gd.IterativeConstruction[Any
 
 
 def stopped(version: Version, ratio: float, runs: int, rng: np.random.Generator) -> Measured:
-    """Largest error on all parities, and the alpha promised.
-
-    Each run gives one such error. For the printed version the result is the least of these errors:
-    if it is above alpha, every run fails. For the corrected version the result is the largest.
-    """
+    """Largest error on all parities, and the alpha promised."""
     built = construction(version, ratio)
     truths = built.distinguisher.truths(None, RECORDS)
     errors = [
