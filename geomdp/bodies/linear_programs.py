@@ -111,11 +111,10 @@ def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
     program.a_matrix_.value_ = columns.T[used]
     model = highspy.Highs()
     model.setOptionValue("output_flag", False)
-    model.setOptionValue("presolve", "off")
-    model.setOptionValue("solver", "simplex")
-    model.setOptionValue("parallel", "off")
-    model.setOptionValue("primal_feasibility_tolerance", LP_TOLERANCE)
-    model.setOptionValue("dual_feasibility_tolerance", LP_TOLERANCE)
+    for name, value in (("presolve", "off"), ("solver", "simplex"), ("parallel", "off")):
+        model.setOptionValue(name, value)
+    for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+        model.setOptionValue(name, LP_TOLERANCE)
     model.passModel(program)
     return model
 
