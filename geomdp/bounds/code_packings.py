@@ -376,8 +376,6 @@ class CodeWords(PackingFamily):
         differing = self.outer.differing * self.inner.distance
         share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
         return math.sqrt(share) * (1 - MARGIN)
-        share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
-        return math.sqrt(share) * (1 - MARGIN)
 
     def document(self) -> dict[str, Any]:
         return {

@@ -212,21 +212,6 @@ def test_no_added_noise_is_below_its_bound(name: str) -> None:
     assert bound == pytest.approx(100_000 * at_many)
 
 
-@pytest.mark.parametrize("metric", [RMS(), MeanL2(), WorstCase()])
-def test_errors_fall_with_epsilon_and_counts_grow_with_n(metric: Metric) -> None:
-    ns = (1, 3, 10, 30, 100, 1000)
-    for epsilon in (0.03, 1.0):
-        counts = [n * orthogonal_lines_error(TABLES, n, epsilon=epsilon, metric=metric) for n in ns]
-        assert all(a <= b for a, b in itertools.pairwise(counts))
-        assert counts[0] > 0
-    weak, strong = (
-        orthogonal_lines_error(TABLES, 5000, epsilon=e, metric=metric) for e in (2.0, 0.2)
-    )
-    assert weak < strong
-    mean = orthogonal_lines_error(TABLES, 5000, epsilon=1.0)
-    assert mean <= orthogonal_lines_error(TABLES, 5000, epsilon=1.0, metric=RMS())
-
-
 def test_plans_use_more_records_for_more() -> None:
     plans = line_plans(TABLES, PRIVACY, RMS(), Adjacency.REPLACE_ONE)
     assert plans[0].records == 1

@@ -187,22 +187,6 @@ def test_distances_count_replacements() -> None:
 # --- monotonicity ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: type(metric).__name__)
-def test_bounds_fall_with_epsilon_and_alpha(metric: Metric) -> None:
-    packing = hamming()
-    for epsilons, alphas in (
-        (np.geomspace(0.05, 1, 12), [0.03]),
-        ([0.1], np.geomspace(0.003, 0.1, 12)),
-    ):
-        values = [
-            certify([packing], epsilon=float(epsilon), alpha=float(alpha), metric=metric).value
-            for epsilon in epsilons
-            for alpha in alphas
-        ]
-        assert values == sorted(values, reverse=True)
-        assert values[0] > values[-1]
-
-
 # --- side conditions -------------------------------------------------------------------------
 
 

@@ -130,11 +130,6 @@ def test_lines_need_elements_that_differ() -> None:
 # --- bounds ----------------------------------------------------------------------------------
 
 
-def test_the_largest_error_grows_with_the_number_of_queries() -> None:
-    scales = [_plans(Prefixes(size), 1.0)[-1].scale for size in (2, 4, 16, 64)]
-    assert all(b > a + 0.5 for a, b in itertools.pairwise(scales))
-
-
 def test_more_records_exclude_more_than_one_element_can() -> None:
     """The lines exclude more than 4000 records.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -167,25 +166,6 @@ def test_smooth_rates():
     np.testing.assert_allclose(smooth.smooth_accuracy(2, 4, n=10_000, **at), 0.03, rtol=1e-12)
     large = smooth.smooth_accuracy(2, 4, n=10_000, epsilon=50.0, constant=3.0)
     assert large == smooth.smooth_accuracy(2, 4, n=10_000, **at)
-
-
-SIZES: list[Callable[..., float]] = [
-    lambda **at: upper.bounded_queries(30, 100, **at, constant=1.0).least,
-    lambda **at: upper.from_width(7.0, 30, **at, constant=1.0),
-    lambda **at: upper.monotone_marginals(9, 3, **at, constant=1.0),
-    lambda **at: upper.ball_bounded(30, **at),
-    lambda **at: upper.small_db(30, 100, **at, constant=1.0),
-    lambda **at: upper.older_projection(30, 100, **at, constant=1.0),
-    lambda **at: upper.second_moments(4, **at),
-    lambda **at: upper.two_way_marginals(4, **at),
-]
-
-
-@pytest.mark.parametrize("size", SIZES, ids=[str(i) for i in range(len(SIZES))])
-def test_sample_sizes_fall_in_epsilon_and_alpha(size):
-    grid = [[size(epsilon=e, alpha=a) for a in (0.01, 0.1, 0.9)] for e in (0.1, 1.0, 4.0)]
-    assert (np.diff(grid, axis=0) < 0).all()
-    assert (np.diff(grid, axis=1) < 0).all()
 
 
 BOUND = MultiplicativeWeights(9).bound

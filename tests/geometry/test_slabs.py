@@ -33,7 +33,6 @@ from geomdp.mechanisms import KNorm
 from geomdp.privacy import Adjacency, Heuristic, PureDP
 from geomdp.workloads import MarginalTables, Parities, explicit_answers
 from geomdp.workloads.structure import random_symmetry
-from tests.geometry.bodies import OracleOnly
 
 TABLES = MarginalTables([2, 2, 2, 3], 2)
 #: Two-sided normal quantile at the level 1e-6 of `tests.stats`, for estimates with standard errors.
@@ -159,14 +158,6 @@ def test_a_body_with_few_facets_is_found_exactly(scale):
     assert near(result.second_moment, scale**2 * 8 / 30)
 
 
-@pytest.mark.statistical
-def test_the_moment_of_a_box_is_that_of_the_closed_form():
-    box = Box(-np.arange(1.0, 6), np.arange(1.0, 6))
-    result = refine_slabs(box, rng=5)
-    assert len(result.slabs.widths) == 5
-    assert near(result.second_moment, float(np.trace(box.second_moment())))
-
-
 #: What a body can do beside facets: extreme points, or support values alone.
 NEAREST, POINTS = (Body.support, Body.extreme_point), (Body.support,)
 
@@ -195,12 +186,6 @@ def test_oracle_bodies_get_slabs_too(verbs):
     # For uniform points U, E ||U||^2 is at least 7/12 in any rectangle around the hexagon, and 5/12
     # in the hexagon. The slabs close more than half of this gap.
     assert result.second_moment.value < 1 / 2
-
-
-def test_projection_onto_an_oracle_body_gives_directions():
-    body = OracleOnly(Box(-np.ones(3), np.ones(3)))
-    directions = separating_directions(body, np.array([[3.0, 0.5, 0.0]]))
-    np.testing.assert_allclose(directions, [[2.0, 0, 0]], atol=1e-6)
 
 
 def test_symmetry_gives_better_slabs_for_fewer_facets():

@@ -110,10 +110,6 @@ def test_volume_radius_of_the_sign_cube(k: int, expected: float) -> None:
     assert math.isclose(value, 2 * unit_ball_volume(k) ** (-1 / k), rel_tol=1e-12)
 
 
-def test_volume_radius_of_a_ball_is_its_radius() -> None:
-    assert math.isclose(volume_radius(Ball(40, 0.3)).value, 0.3, rel_tol=1e-12)
-
-
 def test_volume_radius_of_a_flat_body_uses_its_own_dimension() -> None:
     assert math.isclose(volume_radius(TRIANGLE).value, math.sqrt(1 / math.pi), rel_tol=1e-12)
 
@@ -126,16 +122,6 @@ def test_volume_radius_maps_the_interval() -> None:
         assert math.isclose(mapped, (end / unit_ball_volume(3)) ** (1 / 3), rel_tol=1e-12)
     share = direct.stderr / direct.value
     assert math.isclose(radius.stderr, radius.value * share / 3, rel_tol=1e-12)
-
-
-@pytest.mark.parametrize("m", [1, 2, 5, 20])
-def test_urysohn(m: int) -> None:
-    # JL-URY: vr(K) <= w(K) / w(B) for the unit ball B, with equality if K is a ball. Here vr is the
-    # volume radius and w the Gaussian width.
-    for body in (Box.centred(np.ones(m)), CrossPolytope(m), Ball(m, 2.0)):
-        bound = gaussian_width(body).value / gaussian_width(Ball(m)).value
-        assert volume_radius(body).value <= bound * (1 + 1e-12)
-    assert math.isclose(volume_radius(Ball(m, 2.0)).value, 2.0, rel_tol=1e-12)
 
 
 def test_volume_outside_float64_raises() -> None:
