@@ -97,11 +97,19 @@ def test_blocks_that_are_not_orthogonal_are_rejected(side: int) -> None:
             _check_orthogonal(wrong)
 
 
-def blocks_of(prime: int) -> Part:
+def blocks_of(prime: int, side: int = 4) -> Part:
     """A packing from blocks: two generators give four words, enough for 3 symbols, but not 5."""
     codes = {"symbols": prime, "length": 3, "degree": 2}
     generators = [[1, 0, 1, 0], [0, 1, 0, 1]]
-    return part(attributes=8, width=2, part=4, generators=generators, **codes)
+    return part(attributes=side + 4, width=2, part=side, generators=generators, **codes)
+
+
+@pytest.mark.parametrize("side", [4, 8, 16])
+def test_blocks_are_as_far_apart_as_the_sheet_says(side: int) -> None:
+    """JL-T25 for l = 2 and s = 3: two words of weight 2 differ between data sets."""
+    found = verify_blocks(blocks_of(3, side), ROOT).separation
+    expected = math.sqrt(2 * 2 * side / 4 / math.comb(side + 4, 2)) / 3
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 # --- lines, answers and data sets ------------------------------------------------------------
