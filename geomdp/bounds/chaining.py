@@ -104,10 +104,8 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     ----------
     workload : Workload
         k queries on a finite universe of N elements, N k <= 2^26.
-    epsilon : float
-        Parameter of pure differential privacy, above 0.
-    alpha : float
-        Separation of the net per query, above 0 and below D.
+    epsilon, alpha : float
+        Parameter of pure differential privacy; separation of the net per query, below D.
 
     Raises
     ------

@@ -34,8 +34,7 @@ def volume(
 
     The volume is computed by the first of these methods that works for the body:
 
-    1. Exactly: by a closed form, or by cutting a small polytope with listed vertices into
-       simplices.
+    1. By a closed form, or by cutting a small polytope with listed vertices into simplices.
     2. By rejection: count the uniform points of the bounding box, in the coordinates of the affine
        hull, that hit the body. For a ball, 0.25% hit in dimension 10, so this works in small
        dimensions only.

@@ -166,13 +166,12 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
     With an exact sampler, or for a small polytope with listed vertices (which can be cut into
-    simplices), the points are exactly uniform and independent.
-
-    For other bodies the points come from hit-and-run (coordinate hit-and-run on polytopes with
-    listed facets) in a nearly isotropic position. There are 128 independent chains, or n if n is
-    less. Each runs for 10 autocorrelation times of a pilot run, and then keeps one point every 2.
-    Points of one chain are nearly but not exactly independent. The result has the status of the
-    sampler, and diagnostics of the chains (of the pilot run, if each gives fewer than 4 points).
+    simplices), the points are exactly uniform and independent. For other bodies they come from
+    hit-and-run (coordinate hit-and-run on polytopes with listed facets) in a nearly isotropic
+    position. There are 128 independent chains, or n if n is less. Each runs for 10 autocorrelation
+    times of a pilot run, and then keeps one point every 2. Points of one chain are nearly but not
+    exactly independent. The result has the status of the sampler, and diagnostics of the chains (of
+    the pilot run, if each gives fewer than 4 points).
 
     Parameters
     ----------
