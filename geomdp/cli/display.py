@@ -20,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-
     from geomdp.mechanisms import Prediction
     from geomdp.privacy import Guarantee, Privacy
 

@@ -43,7 +43,7 @@ def run(call):
 
     def ended(line):
         found = call(line)
-        return found.code, found.words, found.err
+        return found._replace(out=found.words)
 
     return ended
 
@@ -125,10 +125,7 @@ def test_tables_and_workloads_mix_with_weights(run):
 )
 def test_bad_flags_are_one_line_and_write_nothing(run, line, message):
     before = sorted(os.listdir())
-    code, out, err = run(f"{ASK} {line}")
-    assert (code, out) == (2, "")
-    assert message in err
-    assert len(err.splitlines()) == 1
+    assert message in run(f"{ASK} {line}").error()
     assert sorted(os.listdir()) == before
 
 
@@ -161,24 +158,22 @@ def test_no_output_overwrites_the_records(run, kind):
     out = "survey.csv" if kind == "same" else "other.csv"
     linked(out, "survey.csv", kind)
     before = Path("survey.csv").read_bytes()
-    code, _, err = run(f"{TABLES} --out {out} --force")
-    assert code == 2
-    assert "would overwrite the input 'survey.csv'" in err
+    assert "would overwrite the input 'survey.csv'" in run(f"{TABLES} --out {out} --force").error()
     assert Path("survey.csv").read_bytes() == before
     assert Path(out).read_bytes() == before
 
 
 def test_no_output_overwrites_schema_summary_or_queries(run):
     Path("answers.privacy.json").symlink_to("schema.json")
-    code, _, err = run(f"{TABLES} --out answers.csv --force")
-    assert (code, "would overwrite the input 'schema.json'" in err) == (2, True)
+    error = run(f"{TABLES} --out answers.csv --force").error()
+    assert "would overwrite the input 'schema.json'" in error
     line = "bracket --schema schema.json --workload marginals:1 --epsilon 1 --alpha 0.1"
-    code, _, err = run(f"{line} --out schema.json --force")
-    assert (code, "would overwrite the input 'schema.json'" in err) == (2, True)
+    error = run(f"{line} --out schema.json --force").error()
+    assert "would overwrite the input 'schema.json'" in error
     Path("curve.csv").hardlink_to("survey.csv")
     line = "curve survey.csv --schema schema.json --workload marginals:1 --epsilon 1"
-    code, _, err = run(f"{line} --out curve.png --force")
-    assert (code, "would overwrite the input 'survey.csv'" in err) == (2, True)
+    error = run(f"{line} --out curve.png --force").error()
+    assert "would overwrite the input 'survey.csv'" in error
 
 
 @pytest.mark.parametrize(
@@ -365,9 +360,7 @@ def test_a_ledger_is_created_continued_and_exhausted(run):
     assert "epsilon 0.1 of 0.5 left" in run(line)[1]
     before = Path("a.csv").read_bytes()
     Path("survey.csv").write_text("nonsense")  # the refusal comes before the records are read
-    code, out, err = run(line)
-    assert (code, out) == (2, "")
-    assert "does not fit: budget 0.5-DP, 2 spends so far" in err
+    assert "does not fit: budget 0.5-DP, 2 spends so far" in run(line).error()
     assert Path("a.csv").read_bytes() == before
     code, out, err = run("ledger survey.ledger")
     assert (code, err) == (0, "")
@@ -382,8 +375,7 @@ def test_a_ledger_keeps_its_budget_and_relation(run):
     assert "holds a budget of 1-DP" in run(f"{line} --budget epsilon=2")[2]
     assert "is for replace-one" in run(f"{line} --adjacency add-remove --n 60")[2]
     assert not Path("a.csv").exists()
-    code, _, err = run("ledger missing.ledger")
-    assert (code, "no such ledger" in err) == (2, True)
+    assert "no such ledger" in run("ledger missing.ledger").error()
 
 
 def test_bad_records_are_not_paid_for(run):
@@ -464,11 +456,10 @@ def test_a_draft_of_a_schema_looks_at_no_value(run):
         "release survey.csv --schema draft.json --tables age --epsilon 1 --out a.csv"
     )
     assert (code, "at least 1 column that is not skipped" in err) == (2, True)
-    code, _, err = run("schema survey.csv --out survey.csv --force")
-    assert (code, "--out must name a file ending in .json" in err) == (2, True)
+    error = run("schema survey.csv --out survey.csv --force").error()
+    assert "--out must name a file ending in .json" in error
     Path("link.json").symlink_to("survey.csv")
-    code, _, err = run("schema survey.csv --out link.json --force")
-    assert (code, "would overwrite the input" in err) == (2, True)
+    assert "would overwrite the input" in run("schema survey.csv --out link.json --force").error()
 
 
 def test_a_look_at_the_values_is_called_what_it_is(run):
