@@ -85,7 +85,7 @@ TESTS = {
     ),
     "mechanisms/post_processed": (
         "tests/laws/test_mechanisms.py",
-        *_of_mechanisms("oracles coarse fitted priors projected shrunk"),
+        *_of_mechanisms("oracles coarse priors projected"),
     ),
     "mechanisms/second_moments": _of_mechanisms(
         "second_moment pair_marginals exact_sums contracts texts"

@@ -1,30 +1,65 @@
-"""Projections on relaxations of sensitivity polytopes, and upper bounds on projection errors."""
+"""Projections, fits and shrinkage of noisy answers: nearest points, relaxations, error bounds."""
 
 from __future__ import annotations
 
 import math
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.stats
 
-from geomdp.bodies import Ball, Box, VPolytope
+from geomdp.bodies import Ball as BallBody
+from geomdp.bodies import Box, Elliptope, VPolytope
 from geomdp.bodies.relaxations import MappedElliptope
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms import JL, Cone, Geometric, Laplace, Projected, Shrunk
+from geomdp.mechanisms import (
+    JL,
+    Ball,
+    Cone,
+    Fitted,
+    Geometric,
+    Hierarchical,
+    KNorm,
+    Laplace,
+    Projected,
+    Shrunk,
+    TightCone,
+)
+from geomdp.mechanisms.fitted import LEAST_SHARE, moved_towards, noise_norm
 from geomdp.mechanisms.projected import (
     LEVEL,
     MAX_DRAWS,
     ExpectedSupport,
     _upper_limit,
+    centre_and_radius,
     expected_support_bound,
     is_relaxed,
 )
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.noise.few_queries import GeometricNoise
-from geomdp.privacy import PureDP
-from geomdp.workloads import Histogram, MarginalTables, Prefixes
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import (
+    ChosenTables,
+    Explicit,
+    Histogram,
+    LinearMap,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    explicit_answers,
+)
+from geomdp.workloads.base import MAX_SCORES
+from geomdp.workloads.structure import sign_products
 from tests.projection_gaps import recorded_gaps
+from tests.stats import mean_agrees, mean_at_most
+
+PRIVACY = PureDP(1.0)
+TABLES, UNEVEN = MarginalTables([2, 3, 2], 2), MarginalTables([2, 3, 1], 2)
+#: All 2-way tables of so many columns are projected on a relaxation.
+MANY = MarginalTables([2] * 25, 2)
 
 
 def cube(m: int) -> Box:
@@ -34,15 +69,14 @@ def cube(m: int) -> Box:
 
 def test_many_columns_are_projected_on_the_relaxation() -> None:
     """Tables of 25 columns use the relaxation, tables of 4 do not; projecting lowers the error."""
-    few = Projected(Cone(MarginalTables([2] * 4, 2), n=10, privacy=PureDP(1.0)))
+    few = Projected(Cone(MarginalTables([2] * 4, 2), n=10, privacy=PRIVACY))
     assert not isinstance(few.body, MappedElliptope)
-    workload = MarginalTables([2] * 25, 2)
-    inner = Cone(workload, n=50, privacy=PureDP(1.0))
+    inner = Cone(MANY, n=50, privacy=PRIVACY)
     mechanism = Projected(inner)
     assert isinstance(mechanism.body, MappedElliptope)
     assert mechanism.predicted_rmse.value < inner.predicted_rmse.value
-    records = workload.universe.sample(50, np.random.default_rng(0))
-    truth = workload.answers(records)
+    records = MANY.universe.sample(50, np.random.default_rng(0))
+    truth = MANY.answers(records)
     for seed in range(3):
         before = np.linalg.norm(inner.release(records, rng=seed).answers - truth)
         assert np.linalg.norm(mechanism.release(records, rng=seed).answers - truth) < before
@@ -57,13 +91,12 @@ def test_tables_of_25_to_128_columns_are_relaxed(columns: int, relaxed: bool) ->
 
 
 def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their_norm() -> None:
-    workload = MarginalTables([2] * 25, 2)
-    mechanism = Projected(Cone(workload, n=50, privacy=PureDP(1.0)))
-    answers = workload.evaluate(workload.universe.sample(20, np.random.default_rng(0)))
+    mechanism = Projected(Cone(MANY, n=50, privacy=PRIVACY))
+    answers = MANY.evaluate(MANY.universe.sample(20, np.random.default_rng(0)))
     apart = np.linalg.norm(answers[:, None] - answers[None], axis=2).max()
     # The answers of two records are at most sqrt(2 C(25, 2)) apart. The bound for the relaxation is
     # sqrt(3 C(25, 2)).
-    assert apart <= workload.l2_diameter() <= mechanism.diameter
+    assert apart <= MANY.l2_diameter() <= mechanism.diameter
     np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)
 
 
@@ -125,7 +158,7 @@ def test_support_bounds_of_lattice_noise_are_infinite_for_many_coordinates() -> 
     assert str(MAX_DRAWS) in found.source
     few = GeometricNoise(np.ones(MAX_DRAWS), 1.0)
     assert expected_support_bound(few, cube(MAX_DRAWS)).value < math.inf
-    inner = Geometric(Histogram(MAX_DRAWS + 1), n=10, privacy=PureDP(1.0))
+    inner = Geometric(Histogram(MAX_DRAWS + 1), n=10, privacy=PRIVACY)
     assert 0 < Projected(inner).predicted_rmse.value <= inner.predicted_rmse.value * (1 + 1e-5)
 
 
@@ -143,7 +176,7 @@ def test_support_bounds_by_draws_exceed_the_mean_by_a_few_standard_errors(draws)
     # m r^(m - 1), and E R = (m + 1) / epsilon.
     factor, mean = (m + 1) / epsilon, m / (m + 1)
     deviation = math.sqrt(m / ((m + 1) ** 2 * (m + 2)))
-    ball = Ball(m, 1.0)
+    ball = BallBody(m, 1.0)
     knorm = expected_support_bound(KNormNoise(ball, epsilon, ExactSampler(ball)), ball, draws)
     assert f"{draws} public draws" in knorm.source
     above = knorm.value / factor - mean
@@ -189,3 +222,243 @@ def test_eight_draws_show_that_a_mean_is_far_above_a_limit() -> None:
     assert support.exceeds(m - 20 * error)
     assert not support.exceeds(m - 0.5 * error)
     assert support.bound == expected_support_bound(support.noise, support.body, 64)
+
+
+# Fits in the norm of the noise.
+
+
+def test_fit_is_the_nearest_point_in_the_norm_of_the_noise() -> None:
+    """CVXPY, given the pseudo-inverse of the covariance of the noise, finds the same point."""
+    inner = Cone(TABLES, n=10, privacy=PRIVACY)
+    inverse = np.linalg.pinv(inner.noise.covariance(), rcond=1e-9, hermitian=True)
+    scale = 1 / np.linalg.norm(inverse, 2)
+    factor = np.linalg.cholesky(inverse * scale + 1e-12 * np.eye(len(inverse)))
+    vertices, rng = explicit_answers(TABLES), np.random.default_rng(0)
+    norm = noise_norm(inner)
+    for noisy in vertices.mean(axis=0) + inner.noise.sample(rng, 3) / 10:
+        shares = cp.Variable(len(vertices), nonneg=True)
+        distance = cp.sum_squares(factor.T @ (vertices.T @ shares - noisy))
+        cp.Problem(cp.Minimize(distance), [cp.sum(shares) == 1]).solve(solver=cp.CLARABEL)
+        best = vertices.T @ shares.value
+        found = norm.nearest(noisy).point
+        np.testing.assert_allclose(found, best, atol=1e-4)
+        # The Euclidean projection is another point, so the test fails for the wrong norm.
+        assert np.linalg.norm(Projected(inner).nearest(noisy).point - found) > 1e-2
+
+
+def test_cone_noise_on_many_columns_is_fitted_by_the_nearest_correlation_matrix() -> None:
+    """Noise of the cone over an elliptope is isotropic on products of signs."""
+    inner = Cone(MANY, n=20, privacy=PRIVACY)
+    signs = sign_products(MANY)
+    assert signs is not None
+    rng = np.random.default_rng(1)
+    products = rng.standard_normal(25 * 26 // 2)
+    nearest = Elliptope(26).project(products[None])[0]
+    norm = noise_norm(inner)
+    # The variances come from 8 draws on 25 single signs, so the ratio has an error near 10%.
+    ratio = norm.body.weights[0]
+    assert abs(ratio - 1) < 6 * math.sqrt(2 / (8 * 25))
+    projection = norm.nearest(signs.constant + signs.matrix @ products)
+    assert (projection.gap, projection.converged) == (0, True)
+    found = projection.point
+    exact = signs.constant + signs.matrix @ nearest
+    assert np.linalg.norm(found - exact) < 0.15 * np.linalg.norm(exact - signs.constant)
+    # The Euclidean projection of the same answers is more than twice as far from `exact`.
+    euclidean = Projected(inner).body.project((signs.constant + signs.matrix @ products)[None])[0]
+    assert np.linalg.norm(euclidean - exact) > 2 * np.linalg.norm(found - exact)
+
+
+@pytest.mark.parametrize("kind", [Geometric, Laplace])
+def test_weights_of_signs_are_the_inverse_variances_of_independent_noise(kind) -> None:
+    """For independent noise, the variance on a sign product is a weighted sum over the answers."""
+    inner = kind(MANY, n=50, privacy=PRIVACY)
+    norm = noise_norm(inner)
+    variances = np.linalg.pinv(norm.signs.matrix.toarray()) ** 2 @ inner.noise.variances()
+    singles = norm.signs.order - 1
+    expected = variances[singles:].mean() / variances[:singles].mean()
+    # The variances of `Geometric` have a closed form. For `Laplace` they are estimated from 8 draws
+    # on 25 single signs.
+    margin = 1e-9 if kind is Geometric else 6 * math.sqrt(2 / (8 * 25))
+    assert norm.body.weights[0] / expected == pytest.approx(1, abs=margin)
+    np.testing.assert_array_equal(norm.body.weights[1:], 1)
+
+
+def test_whitened_noise_has_equal_variances_down_to_the_least_share() -> None:
+    """For half-widths w of 1, 0.3, 0.1 and `least`, the noise has variances proportional to w^2."""
+    for least in (0.01, 1e-3, 3e-5, 1e-7):
+        widths = np.array([1.0, 0.3, 0.1, least])
+        workload = LinearMap(Marginals(4, 1), np.diag(widths))
+        inner = KNorm(workload, n=20, privacy=PRIVACY, exact=True)
+        whitening = noise_norm(inner).whitening
+        found = np.linalg.svd(whitening, compute_uv=False)
+        raised = np.sort(1 / np.maximum(widths, math.sqrt(LEAST_SHARE)))[::-1]
+        np.testing.assert_allclose(found, raised, rtol=1e-6)
+        noise = whitening @ inner.noise.covariance() @ whitening.T
+        variances = np.linalg.eigvalsh(noise)
+        # Half-widths below the root of the least share are raised, so their noise stays smaller.
+        np.testing.assert_allclose(
+            variances[0] / variances[-1], min(1, least**2 / LEAST_SHARE), rtol=1e-6
+        )
+
+
+def test_isotropic_noise_gives_the_euclidean_projection() -> None:
+    inner = Laplace(TABLES, n=5, privacy=PRIVACY)
+    fitted, projected = Fitted(inner), Projected(inner)
+    records = TABLES.universe.sample(5, 0)
+    np.testing.assert_allclose(
+        fitted.release(records, rng=1).answers, projected.release(records, rng=1).answers, atol=1e-6
+    )
+
+
+def test_steps_are_cut_at_the_reach() -> None:
+    start, end = np.zeros(2), np.array([3.0, 4.0])
+    np.testing.assert_array_equal(moved_towards(start, end, 5.0), end)
+    np.testing.assert_allclose(moved_towards(start, end, 1.0), [0.6, 0.8], rtol=1e-15)
+    np.testing.assert_array_equal(moved_towards(end, end, 0.0), end)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_answers_stay_within_the_bound_of_the_nearest_point_and_in_the_body(adjacency) -> None:
+    inner = Hierarchical(TABLES, n=4, privacy=PRIVACY, adjacency=adjacency)
+    fitted, projected = Fitted(inner), Projected(inner)
+    reach = projected.predicted_rmse.value * math.sqrt(TABLES.n_queries)
+    sums = TABLES.totals(TABLES.universe.sample(4, 0)).sums
+    for seed in range(20):
+        found = fitted.privatise(sums, np.random.default_rng(seed))
+        nearest = projected.privatise(sums, np.random.default_rng(seed))
+        assert np.linalg.norm(found - nearest) <= reach * (1 + 1e-6)
+        assert fitted._projected.nearest(found).gap <= 1e-7
+        assert np.linalg.norm(fitted._projected.nearest(found).point - found) < 1e-4
+    assert fitted.predicted_rmse.value <= 2 * projected.predicted_rmse.value
+    # Under add/remove, attainable answers can be arbitrarily far from each other.
+    if adjacency is Adjacency.REPLACE_ONE:
+        diameter = TABLES.l2_diameter() / math.sqrt(TABLES.n_queries)
+        assert fitted.predicted_rmse.value <= diameter
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", [Cone, Hierarchical])
+@pytest.mark.parametrize("apart", [1, 2])
+def test_fits_err_less_than_projections_on_tables_at_a_vertex_and_on_an_edge(kind, apart) -> None:
+    """All records are copies of one record, or of two records that differ in every column."""
+    workload, n = MarginalTables([2] * 5, 2), 200
+    inner = kind(workload, n=n, privacy=PRIVACY)
+    elements = workload.universe.elements()[[0, -1]][:apart]
+    sums = workload.totals(np.repeat(elements, n // apart, axis=0)).sums
+    fitted, projected = Fitted(inner), Projected(inner)
+    errors = np.array(
+        [
+            [
+                np.mean((mechanism.privatise(sums, np.random.default_rng(seed)) - sums / n) ** 2)
+                for mechanism in (fitted, projected)
+            ]
+            for seed in range(200)
+        ]
+    )
+    gain = errors[:, 1] - errors[:, 0]
+    # A paired test at level 1e-6: Student's t with 199 degrees of freedom has the quantile 4.9.
+    assert gain.mean() > 4.9 * gain.std(ddof=1) / math.sqrt(len(gain))
+
+
+# Shrinkage towards a centre.
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [UNEVEN, MarginalTables([2] * 4, 3), RandomSigns(5, 30, 1), Prefixes(9), Marginals(3, 2)],
+    ids=repr,
+)
+def test_centre_is_the_mean_of_all_answers_and_the_radius_is_attained(workload) -> None:
+    answers = explicit_answers(workload)
+    centre, radius = centre_and_radius(workload)
+    np.testing.assert_allclose(centre, answers.mean(axis=0), atol=1e-15)
+    np.testing.assert_allclose(radius, np.linalg.norm(answers - centre, axis=1).max(), rtol=1e-14)
+
+
+def test_radii_in_closed_form() -> None:
+    # The tables have 6, 2 and 3 cells. A table of c cells adds 1 - 1/c to the squared radius.
+    assert centre_and_radius(UNEVEN)[1] == pytest.approx(math.sqrt(5 / 6 + 1 / 2 + 2 / 3))
+    # For Prefixes(N), element 0 has the answer 1 to every query, and the mean answer to query i is
+    # (i + 1) / N.
+    centre, radius = centre_and_radius(Prefixes(4))
+    np.testing.assert_allclose(centre, np.arange(1, len(centre) + 1) / 4)
+    assert radius == pytest.approx(np.linalg.norm(1 - centre))
+    # Parities(40, 2) has too many elements to list. Each answer is 1 or -1, and the centre is 0.
+    centre, radius = centre_and_radius(Parities(40, 2))
+    assert not centre.any()
+    assert radius == pytest.approx(math.sqrt(40 * 39 / 2))
+
+
+def test_the_point_nearest_to_0_in_the_hull_of_large_tables_is_uniform() -> None:
+    """Every table adds up to 1, so its point of least norm has equal cells."""
+    workload = ChosenTables([2] * 40, [("c0", "c1"), ("c2",)])
+    assert workload.universe.size * workload.n_queries > MAX_SCORES
+    centre, radius = centre_and_radius(workload)
+    np.testing.assert_allclose(centre, [1 / 4] * 4 + [1 / 2] * 2, rtol=1e-12)
+    assert radius == pytest.approx(math.sqrt(3 / 4 + 1 / 2), rel=1e-12)
+
+
+def test_large_universe_has_a_radius_that_holds_its_elements() -> None:
+    workload = Marginals(40, 2)
+    centre, radius = centre_and_radius(workload)
+    corners = np.vstack([np.ones((1, 40)), np.zeros((1, 40)), workload.universe.sample(5, 0)])
+    apart = workload.evaluate(corners.astype(workload.universe.sample(1, 0).dtype)) - centre
+    assert np.linalg.norm(apart, axis=1).max() <= radius * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 30, 10_000])
+def test_factor_is_the_best_for_the_bound(n) -> None:
+    inner = Ball(UNEVEN, n=n, privacy=PRIVACY)
+    mechanism = Shrunk(inner)
+    m, square = UNEVEN.n_queries, centre_and_radius(UNEVEN)[1] ** 2
+    noise = inner.predicted_rmse.value**2 * m
+    worst = [(1 - s) ** 2 * square + s**2 * noise for s in np.linspace(0, 1, 2001)]
+    bound = mechanism.predicted_rmse.value**2 * m
+    assert bound == pytest.approx(min(worst), rel=1e-5)
+    assert bound <= min(square, noise) * (1 + 1e-5)
+    assert mechanism.factor == pytest.approx(square / (square + noise))
+
+
+def test_few_records_have_a_lesser_bound_than_projected_ones() -> None:
+    inner = Cone(MANY, n=2, privacy=PRIVACY)
+    assert Shrunk(inner).predicted_rmse.value < 0.7 * Projected(inner).predicted_rmse.value
+
+
+@pytest.mark.parametrize(("kind", "estimated"), [(Cone, False), (TightCone, True)])
+def test_source_says_where_the_noise_is_estimated(kind, estimated) -> None:
+    mechanism = Shrunk(kind(UNEVEN, n=10, privacy=PRIVACY))
+    assert ("public draws" in mechanism.predicted_rmse.source) == estimated
+
+
+@pytest.mark.statistical
+def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
+    """Without the projection the squared error equals the bound; with it the error is not larger.
+
+    The only query has the answers -1 and 1, so c = 0 and r = 1. The Laplace noise has the scale
+    2 / (epsilon n). All n records have the answer 1, which is a vertex of K = [-1, 1].
+    """
+    n = 8
+    mechanism = Shrunk(Laplace(Explicit([[-1.0, 1.0]]), n=n, privacy=PRIVACY))
+    bound = mechanism.predicted_rmse.value**2
+    factor = mechanism.factor
+    assert factor == pytest.approx(1 / (1 + 2 * (2 / n) ** 2))
+    rng = np.random.default_rng(3)
+    sums = np.array([float(n)])
+    noisy = np.array([mechanism.inner.privatise(sums, rng)[0] for _ in range(20_000)])
+    mean_agrees((factor * noisy - 1) ** 2, bound / (1 + 2e-6))
+    squares = np.array([(mechanism.privatise(sums, rng)[0] - 1) ** 2 for _ in range(2000)])
+    mean_at_most(squares, bound)
+    # With half the factor the squared error exceeds the bound, so the factor matters.
+    worse = (factor / 2 * noisy - 1) ** 2
+    assert worse.mean() > bound + 6 * worse.std() / math.sqrt(len(worse))
+
+
+@pytest.mark.parametrize("workload", [UNEVEN, Prefixes(9)], ids=repr)
+def test_answers_are_the_nearest_to_the_shrunk_ones(workload) -> None:
+    """`Shrunk` maps y to what `Projected` gives for c + s (y - c), with centre c and factor s."""
+    inner = Ball(workload, n=20, privacy=PRIVACY)
+    mechanism, centre = Shrunk(inner), centre_and_radius(workload)[0]
+    rng = np.random.default_rng(4)
+    for noisy in centre + rng.standard_normal((3, workload.n_queries)):
+        expected = Projected(inner).process(centre + mechanism.factor * (noisy - centre))
+        np.testing.assert_allclose(mechanism.process(noisy), expected, atol=1e-4)
