@@ -1,8 +1,4 @@
-"""Strategies for universes given as a list: they measure weighted sums of the histogram.
-
-The sums are those of a tree of intervals, the Haar wavelet, the p-identity strategy, or soft bins.
-The answers are computed by least squares.
-"""
+"""Strategies for universes given as a list: weighted sums of the histogram, and least squares."""
 
 from __future__ import annotations
 
@@ -36,8 +32,7 @@ from geomdp.workloads.explicit import l1_diameter_of_points
 
 # Answers computed by least squares from private measurements of the histogram.
 
-#: Largest residual of a solution of a linear system, relative to the right-hand side. If the
-#: residual is larger, the matrix is treated as singular.
+#: Largest residual of a solution, relative to the right-hand side, else the matrix is singular.
 SOLVED = 1e-9
 
 
@@ -66,8 +61,7 @@ def reconstruct(
 
     W is `answers`^T, and measurement i is C_i h + z_i, with C_i (p_i, N) and precision 1 / Var z_i.
     Then R_i = W S C_i^T precision_i with the pseudo-inverse S of sum_i precision_i C_i^T C_i. Under
-    replace-one W and C_i are `centred`. `Design` checks that the measurements determine all
-    answers.
+    replace-one W and C_i are `centred`.
     """
     queries = centred(answers, adjacency)
     rows = [centred(matrix.T, adjacency) for matrix in measurements]
@@ -315,17 +309,15 @@ def _wavelets(size: int, level: int) -> FloatArray:
 
 # The p-identity strategy: the histogram and a few weighted sums of it.
 
-#: Largest number N of elements for which the matrix T (p, N) of `PIdentity` is optimised. Each step
-#: of the descent is a few products of p x N and N x N matrices. So the descent takes seconds at
-#: N = 256 and a minute at N = 1024 on one core.
+#: Largest number N of elements for which the matrix T (p, N) of `PIdentity` is optimised: the
+#: descent takes seconds at N = 256 and a minute at N = 1024 on one core.
 MAX_OPTIMISED = 1 << 10
 #: Largest number of steps of the descent. Further steps usually lower the error by less than a
 #: thousandth.
 MAX_STEPS = 200
-#: Largest entry of the matrix T of `PIdentity`. Entries reach this limit only if answers differ by
-#: many orders of magnitude. Without the limit, the weights of single elements become so small that
-#: the smallest answers are lost to rounding. For 18 workloads with such answers, the limit raised
-#: the squared error by a share of at most 1.4e-4.
+#: Largest entry of T. Without this limit, the weights of single elements can become so small that
+#: the smallest answers are lost to rounding, if answers differ by many orders of magnitude. For 18
+#: such workloads, the limit raised the squared error by a share of at most 1.4e-4.
 MAX_ENTRY = 1e4
 
 
@@ -430,9 +422,8 @@ def _descend(workload: Workload, count: int, adjacency: Adjacency) -> tuple[floa
         by_sums = -2 * by_diagonal / sums**3 - (by_rows * rows).sum(axis=0) / sums**2
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
-    # The start is hat functions plus a little noise. Without noise most entries would start at the
-    # lower bound 0, and the descent leaves this bound slowly. Also, rows that are equal at the
-    # start would stay equal.
+    # Without noise most entries would start at the lower bound 0, which the descent leaves slowly,
+    # and rows that are equal at the start would stay equal.
     start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
     from scipy.optimize import minimize  # slow import
 
@@ -449,8 +440,7 @@ def _descend(workload: Workload, count: int, adjacency: Adjacency) -> tuple[floa
 
 # Soft bins: the histogram, and a coarse histogram with overlapping bins.
 
-#: Accuracy of the share of the budget for the bins. Around the best share, a change by a hundredth
-#: changes the error by less than a thousandth.
+#: Accuracy of the share of the bins; this changes the error by less than a thousandth.
 SHARE_TOLERANCE = 0.01
 
 

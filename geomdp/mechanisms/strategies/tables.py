@@ -45,8 +45,8 @@ from geomdp.workloads.tables import TableQueries
 
 # Interactions of columns: they are computed from tables of counts, and determine all answers.
 
-#: Largest number of cell counts whose basis is changed at a time: 2^22 float64 take 32 MB. A larger
-#: array is divided into parts of whole columns, and each part has at least one column.
+#: Largest number of cell counts whose basis is changed at a time, in parts of whole columns: 2^22
+#: float64 take 32 MB.
 MAX_CHANGED = 1 << 22
 
 
@@ -277,16 +277,14 @@ class TableMap:
 
 #: If there are more sets of columns than this, not all of them are candidates for measurement.
 MAX_SETS = 1 << 11
-#: The table of all columns, and the table of a block of a covering design, may be measured only if
-#: they have at most this number of cells. If the table of all columns has at most this number of
-#: cells, records are counted in this table. All other tables follow from these counts.
+#: Largest number of cells of the table of all columns, and of the table of a block of a covering
+#: design. In a table of all columns of this size, records are counted once for all tables.
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all blocks of a covering design together: each cell of a measured
 #: table gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Let k be the largest number of columns of a table of the workload. For each set in a list of sets
-#: of columns, the subsets of at most k columns are counted. The list is used only if these counts
-#: add up to at most this number. With 2^22 subsets, splitting the budget takes seconds.
+#: Largest number of subsets of at most k columns of all sets in a list of sets of columns, where k
+#: is the largest number of columns of a table of the workload. A split then takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of at most 256 MiB.
 MAX_ANSWERS = 1 << 19
