@@ -33,7 +33,6 @@ from tests.stats import mean_agrees
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 TWELVE = MarginalTables([2] * 12, 3)
-LAPLACE = LaplaceCells()
 FOURTEEN = [f"c{i}" for i in range(14)]
 #: The tables of two halves of fourteen columns, and of a pair across.
 HALVES = ChosenTables(
@@ -157,24 +156,23 @@ def column_sets(columns, most):
     return [S for j in sizes for S in itertools.combinations(range(columns), j)]
 
 
-def split_problem(workload, adjacency, sets, cells=LAPLACE):
-    """The arguments of `best_split` if the tables of the column sets `sets` are measured."""
+def split_problem(workload, sets):
+    """The arguments of `best_split` for Laplace noise on tables of `sets`, under replace-one."""
     interactions = Interactions(workload)
     overlap = np.zeros((len(sets), len(interactions.sets)))
     for s, S in enumerate(sets):
         for u, U in enumerate(interactions.sets):
             if set(U) <= set(S):
                 stretch = interactions.cells(S) / interactions.cells(U)
-                variance = cells.variance(interactions.cells(S), adjacency)
+                variance = LaplaceCells().variance(interactions.cells(S), REPLACE)
                 overlap[s, u] = 1 / (variance * stretch)
     costs = interactions.costs.copy()
-    if adjacency is REPLACE:
-        costs[0] = 0
+    costs[0] = 0  # the number of records is public
     return costs, overlap
 
 
 def equal_error(workload, sets):
-    costs, overlap = split_problem(workload, REPLACE, sets)
+    costs, overlap = split_problem(workload, sets)
     needed = costs > 0
     return float((costs[needed] / (overlap[:, needed].sum(axis=0) / len(sets) ** 2)).sum())
 
@@ -187,7 +185,7 @@ def test_never_above_simpler_strategies(workload):
     assert found <= equal_error(workload, [tuple(range(columns))])
     for blocks in covering_designs(workload.levels, workload.k, 1 << 20):
         assert found <= equal_error(workload, blocks)
-    costs, overlap = split_problem(workload, REPLACE, column_sets(columns, workload.k))
+    costs, overlap = split_problem(workload, column_sets(columns, workload.k))
     assert found <= best_split(costs, sp.csr_array(overlap)).value
 
 
@@ -211,7 +209,7 @@ def test_within_one_percent_of_optimised_marginals(levels, k):
     strategies.
     """
     workload = MarginalTables(levels, k)
-    costs, overlap = split_problem(workload, REPLACE, column_sets(len(levels), len(levels)))
+    costs, overlap = split_problem(workload, column_sets(len(levels), len(levels)))
     needed = costs > 0
     costs, overlap = costs[needed], overlap[:, needed]
 
@@ -228,45 +226,6 @@ def test_within_one_percent_of_optimised_marginals(levels, k):
     assert WeightedMarginals().design(workload, REPLACE).energy <= 1.01 * min(ends)
 
 
-@pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()], ids=repr)
-@pytest.mark.parametrize(
-    ("levels", "k"),
-    [
-        ((2,) * 4, 2),
-        ((2,) * 6, 3),
-        ((2,) * 8, 2),
-        ((2,) * 10, 2),
-        ((2, 3, 4, 5, 6), 2),
-        ((3, 4, 5), 1),
-        ((5,) * 6, 2),
-        ((7, 5, 2, 6, 6, 2), 2),
-        ((4,) * 7, 3),
-    ],
-    ids=repr,
-)
-def test_the_split_is_a_minimum_that_a_solver_cannot_lower(levels, k, cells):
-    """L-BFGS from the split, over the logarithms of the nonzero shares, finds no lower error."""
-    sets = column_sets(len(levels), len(levels))
-    costs, overlap = split_problem(MarginalTables(levels, k), REPLACE, sets, cells)
-    split = best_split(costs, sp.csr_array(overlap))
-    used, needed = split.shares > 0, costs > 0
-    g, c = overlap[np.ix_(used, needed)], costs[needed]
-
-    def loss(logs):
-        t = np.exp(logs - logs.max())
-        t /= t.sum()
-        precision = t**2 @ g
-        error = float((c / precision).sum())
-        slope = -2 * t * (g @ (c / precision**2))
-        return math.log(error), t * (slope - slope @ t) / error
-
-    start = np.log(split.shares[used])
-    assert math.exp(loss(start)[0]) == pytest.approx(split.value, rel=1e-12)
-    options = {"ftol": 0, "gtol": 1e-12, "maxiter": 500}
-    end = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-    assert split.value <= math.exp(end.fun) * (1 + 1e-9)
-
-
 @pytest.mark.parametrize(
     ("levels", "k", "energy"),
     [((2,) * 6, 2, 5760.0), ((2,) * 8, 3, 100352.0), ((2, 3, 4, 5, 6), 3, 56360.0)],
@@ -275,7 +234,7 @@ def test_the_split_is_a_minimum_that_a_solver_cannot_lower(levels, k, cells):
 def test_known_minima_are_found(levels, k, energy):
     """The minimum is the table of all columns alone. 61 descents of L-BFGS found the same."""
     sets = column_sets(len(levels), len(levels))
-    costs, overlap = split_problem(MarginalTables(levels, k), REPLACE, sets)
+    costs, overlap = split_problem(MarginalTables(levels, k), sets)
     assert best_split(costs, sp.csr_array(overlap)).value == pytest.approx(energy, rel=1e-9)
 
 

@@ -328,10 +328,6 @@ def test_counts_of_records_give_the_same_measurements():
     counted = gd.data.count_records(gd.data.source_of(frame), schema, workload)
     mechanism = built(workload)
     np.testing.assert_array_equal(mechanism.measured(counted).sums, mechanism.measured(codes).sums)
-    chosen = built(CHOSEN)
-    records = CHOSEN.universe.sample(N, 4)
-    chunks = (part for part in np.array_split(records, 3))
-    np.testing.assert_array_equal(chosen.measured(chunks).sums, chosen.measured(records).sums)
 
 
 def test_the_advisor_takes_it_for_tables():
