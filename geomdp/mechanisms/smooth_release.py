@@ -149,12 +149,26 @@ class SmoothAnswer(NamedTuple):
 class SmoothRelease:
     """Noisy Chebyshev moments, with all that is needed to answer smooth queries from them.
 
-    `moments`, an array of shape (t,) * d for t degrees in each of d variables, holds noisy sums
-    over the records divided by n, and `noise_std` the standard deviations of their noise. The first
-    entry, the constant moment, is set to 1 and not measured. `numerical_error` bounds the error of
-    every moment before noise. The bounds of `schema`, if given, are mapped to -1 and 1.
-    `post_processed` says whether a `MomentProjection` has changed the moments. Queries of another
-    number of bounded derivatives than `smoothness` are answered, too.
+    Parameters
+    ----------
+    moments : (t,) * d array
+        Noisy sums over the records, divided by n, for t degrees in each of d variables. The first
+        entry, the constant moment, is set to 1 and not measured (see `SmoothAnswer`).
+    noise_std : (t,) * d array
+        Standard deviation of the noise on each moment; 0 for the constant moment.
+    n : int
+        Number of records; under add/remove, the declared number by which the sums are divided.
+    smoothness : int
+        Number K of bounded derivatives for which the number of moments was chosen. Queries with
+        another number are answered, too.
+    numerical_error : float
+        Bound on the numerical error of every moment before noise.
+    guarantee : Guarantee
+        The privacy guarantee of this release.
+    schema : Schema, optional
+        The real columns that are the variables. Their public bounds are mapped to -1 and 1.
+    post_processed : bool
+        Whether a `MomentProjection` has changed the moments, but not `noise_std`.
 
     Examples
     --------
@@ -200,13 +214,21 @@ class SmoothRelease:
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
         """Estimate the mean of a function over the records. Every call is post-processing.
 
-        `query` is a `SmoothQuery`, or a function that maps points (b, d) of [-1, 1]^d to values
-        (b,). `filter` is the rule for the coefficients of the polynomial, from the Chebyshev
-        coefficients of the function; by default `Truncation()`. Under add/remove see
-        `SmoothAnswer`.
+        Under add/remove see `SmoothAnswer`.
 
-        ``ValueError`` if `query` does not return a finite real number for each point, if a value
-        depends on the other points of the array, or if a `SmoothQuery` does not have d variables.
+        Parameters
+        ----------
+        query : callable
+            A `SmoothQuery`, or a function that maps points (b, d) of [-1, 1]^d to values (b,).
+        filter : Filter, optional
+            Rule for the coefficients of the polynomial, from the Chebyshev coefficients of the
+            function; by default `Truncation()`.
+
+        Raises
+        ------
+        ValueError
+            If `query` does not return a finite real number for each point, if a value depends on
+            the other points of the array, or if a `SmoothQuery` does not have d variables.
         """
         chosen = Truncation() if filter is None else filter
         return self.combine(approximate(query, self.degree, self.d, chosen))
@@ -227,14 +249,20 @@ class SmoothRelease:
     def projected(self, projection: MomentProjection) -> SmoothRelease:
         """This release with its moments replaced by the nearest moments of a distribution.
 
-        Use `MomentProjection.semidefinite(release.noise_std)` for one variable, and
-        `MomentProjection.on_grid(release.noise_std, per_axis)` for several. This is
-        post-processing, so `guarantee` stays the same. So does `noise_std`: standard deviations
-        after the projection are unknown, because they depend on the records.
+        This is post-processing, so `guarantee` stays the same. So does `noise_std`: standard
+        deviations after the projection are unknown, because they depend on the records.
 
-        ``ValueError`` if the projection is for moments of another shape. Also under add/remove:
-        moments are then multiples of the moments of distributions, so no projection is known to
-        lower the error.
+        Parameters
+        ----------
+        projection : MomentProjection
+            Use `MomentProjection.semidefinite(release.noise_std)` for one variable, and
+            `MomentProjection.on_grid(release.noise_std, per_axis)` for several.
+
+        Raises
+        ------
+        ValueError
+            If the projection is for moments of another shape. Under add/remove: moments are then
+            multiples of the moments of distributions, so no projection is known to lower the error.
         """
         if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
             raise ValueError(

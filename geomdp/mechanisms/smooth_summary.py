@@ -355,8 +355,7 @@ class SmoothSummary:
 
     M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The moments are
     Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. Later, their
-    combinations answer every query with K bounded derivatives (Wang, Fan, Zhang and Wang 2013,
-    Algorithms 1 and 2, Theorem 3.1; SM-A1, SM-X1, X-NUFFT, DISC-15, DISC-16).
+    combinations answer every query with K bounded derivatives (Wang et al., Algorithms 1 and 2).
 
     Parameters
     ----------
@@ -408,6 +407,11 @@ class SmoothSummary:
 
     The error of a query is its approximation error plus the noise. Every answer states both. Under
     add/remove see `SmoothAnswer`.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Algorithm 1 and Theorem 3.1; formula sheet SM-A1, SM-X1,
+    X-NUFFT, DISC-15, DISC-16.
 
     Examples
     --------

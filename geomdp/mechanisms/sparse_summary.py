@@ -407,9 +407,22 @@ class SparseAnswer(NamedTuple):
 class SparseSummary:
     """The release of `SparseProject`: a noisy projected histogram and the public hash key.
 
-    `vector` (T,) is A D + noise, where D is the histogram of the records and A the matrix `signs`;
-    `sigma` is the standard deviation of the noise per row. The other attributes are those of
-    `SparseProject`.
+    Parameters
+    ----------
+    vector : (T,) array
+        A D + noise, where D is the histogram of the records.
+    signs : HashedSigns
+        The matrix A.
+    n : int
+        Number of records (replace-one), or the declared normaliser (add/remove).
+    sparsity : int
+        Largest number m of elements that a query may list.
+    sigma : float
+        Standard deviation of the noise per row.
+    encoding : ElementEncoding
+        Map from elements to columns.
+    guarantee : Guarantee
+        The privacy record.
 
     Examples
     --------
@@ -447,11 +460,15 @@ class SparseSummary:
         deviation of the privacy noise in it. `distortion_std` is an upper bound on the standard
         deviation of the projection error over random hash keys: sqrt(2 / T) ||Q||_2 under
         replace-one. Under add/remove the number of records is private, so it uses the norm of the
-        released vector; the mean of its square bounds the variance for every data set. A query that
-        lists s elements takes O(s T / 64) hash evaluations.
+        released vector; the mean of its square bounds the variance for every data set.
 
-        ``ValueError`` if the sparsity of the query exceeds `sparsity`, or the encoding does not
-        accept an element of the query.
+        A query that lists s elements takes O(s T / 64) hash evaluations.
+
+        Raises
+        ------
+        ValueError
+            If the sparsity of the query exceeds `sparsity`, or the encoding does not accept an
+            element of the query.
         """
         if query.sparsity > self.sparsity:
             raise ValueError(

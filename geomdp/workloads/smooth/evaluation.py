@@ -109,12 +109,11 @@ def approximate_many(
 ) -> tuple[Coefficients, ...]:
     """Chebyshev coefficients of queries for moments of degrees 0..t-1 in each variable.
 
-    This is Algorithm 2 of Wang, Fan, Zhang and Wang 2013 (SM-A2, SM-JK, DISC-16). Cost for each
-    query: (2 t)^d evaluations (t^d if (2 t)^d exceeds 2^24), a cosine transform, and about 1024 t^d
-    operations to measure the error. ``ValueError`` if t, d or the number of coefficients (above
-    2^24) is out of range, a `SmoothQuery` does not have d variables, or a query does not take
-    arrays of points, does not return finite real numbers (n,), or has values at a point that depend
-    on the other points.
+    Cost for each query: (2 t)^d evaluations (t^d if (2 t)^d exceeds 2^24), a cosine transform, and
+    about 1024 t^d operations to measure the error. ``ValueError`` if t, d or the number of
+    coefficients (above 2^24) is out of range, a `SmoothQuery` does not have d variables, or a query
+    does not take arrays of points, does not return finite real numbers (n,), or has values at a
+    point that depend on the other points.
 
     Parameters
     ----------
@@ -127,6 +126,10 @@ def approximate_many(
         Number of variables d.
     filter : Filter
         Factors of the coefficients: `Truncation()`, `Jackson(K)` or `Shrinkage(...)`.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Algorithm 2; formula sheet SM-A2, SM-JK, DISC-16.
 
     Examples
     --------
@@ -320,7 +323,7 @@ class Truncation(Filter):
 
 @dataclass(frozen=True)
 class Jackson(Filter):
-    """The approximation operator of Wang et al. 2013 (Theorem 3.2; SM-JK), as a filter.
+    """The approximation operator of Wang et al., as a filter.
 
     The factor for degrees m_1, ..., m_d is prod_i lambda_{m_i}, where `jackson_multiplier` gives
     lambda_0, ..., lambda_{t-1}.
@@ -333,6 +336,10 @@ class Jackson(Filter):
     ----------
     smoothness : int
         Order K of the operator, from 1 to 30.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK.
 
     Examples
     --------

@@ -46,13 +46,12 @@ from geomdp.workloads.universes import Records, SymmetricCube
 class SmoothQueries(Workload):
     """Q_m(x) = prod_i cos(m_i arccos x_i) for all m != 0 in {0..t-1}^d and x in [-1, 1]^d.
 
-    Smooth functions of d variables are close to linear combinations of 1 and the Q_m (Wang, Fan,
-    Zhang and Wang 2013, Algorithm 1; SM-A1, X-NUFFT). So the t^d - 1 moments approximate the means
-    of all smooth functions. Queries are in row-major order of m; `table` puts answers and constant
-    into an array of shape (t,) * d. Cost of `totals` per record: 5, 36 or 120 additions for d = 1,
-    2 or 3, and 2 t^d operations for larger d or small t. For d = 3 and a fine tolerance, a
-    non-uniform fast Fourier transform can take over. Its errors are tested, not proved, to be
-    within `tolerance`; see `moment_transform`.
+    Smooth functions of d variables are close to linear combinations of 1 and the Q_m. So the
+    t^d - 1 moments approximate the means of all smooth functions. Queries are in row-major order of
+    m; `table` puts answers and constant into an array of shape (t,) * d. Cost of `totals` per
+    record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for larger d or small t.
+    For d = 3 and a fine tolerance, a non-uniform fast Fourier transform can take over. Its errors
+    are tested, not proved, to be within `tolerance`; see `moment_transform`.
 
     Parameters
     ----------
@@ -63,6 +62,10 @@ class SmoothQueries(Workload):
     tolerance : float
         Largest error of a moment of one record in `totals` and `answers`, if float64 allows it. In
         a mean, rounding can add `transform.rounding(n)`. `evaluate` has rounding errors only.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Algorithm 1; formula sheet SM-A1, X-NUFFT.
 
     Examples
     --------
