@@ -186,6 +186,7 @@ class WeightedLaplace(MomentLaplace):
         object.__setattr__(self, "smoothness", positive(self.smoothness, "smoothness"))
 
     def shape(self, workload: SmoothQueries) -> FloatArray:
+        """||m||^(2 K / 3); ``ValueError`` if it is above 1e60 for the largest degree."""
         with np.errstate(over="ignore"):
             shape = workload.orders() ** (2 * self.smoothness / 3)
         if shape.max() > 1e60:  # up to this limit, squares of scales are in the range of float64

@@ -102,6 +102,7 @@ class MultiplicativeWeights:
         return 4 * math.log(self.size) / alpha / alpha
 
     def start(self, alpha: float) -> WeightedHypothesis:
+        """The uniform distribution, with learning rate alpha / 2."""
         return WeightedHypothesis(self.size, positive(alpha, "alpha") / 2)
 
 
@@ -321,6 +322,7 @@ class Median:
         return f"Median({count} candidates on {size} elements, fineness {self.fineness:g})"
 
     def bound(self, alpha: float) -> float:
+        """B(alpha) = log2 |net|; infinity if `fineness` is not below alpha."""
         positive(alpha, "alpha")
         return math.log2(len(self.candidates)) if self.fineness < alpha else math.inf
 
@@ -419,6 +421,7 @@ class SparseMultiplicativeWeights:
         return 4 * (math.log(self.slots(alpha)) + 1) / alpha / alpha
 
     def start(self, alpha: float) -> SlotHypothesis:
+        """The uniform distribution on the slots, with learning rate alpha / 2."""
         return SlotHypothesis(self.slots(alpha), self.sparsity, alpha / 2)
 
 
