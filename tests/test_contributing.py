@@ -27,51 +27,37 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import agrees_with_prediction, predicted_columns
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, log_axes
-from experiments.engine.statistics import MeanSquare, pooled_along
 from experiments.shared.workloads import Kind, workload
 
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure: the number of records n."""
-
-    n: int
+    n: int  # Number of records
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error over 50 releases of uniform records."""
     Q = workload(Kind.PREFIXES, 8)
     mechanism = gd.mechanisms.Ball(Q, n=config.n, privacy=gd.PureDP(1.0))
-    records = Q.universe.sample(config.n, rng)
-    truth = Q.answers(records)
-    errors = [mechanism.release(records, rng=rng).answers - truth for _ in range(50)]
-    squares = MeanSquare.of([float(np.mean(error**2)) for error in errors])
-    return [{**squares.columns(), **predicted_columns(mechanism.predicted_rmse)}]
+    return ex.release_columns(mechanism, Q.universe.sample(config.n, rng), 50, rng)
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """The error is as predicted."""
-    return [agrees_with_prediction("ball noise errs as predicted", "JL-L15", table, ["n"])]
+def claims(table: pd.DataFrame) -> ex.Claims:
+    yield ex.agrees_with_prediction("ball noise errs as predicted", "JL-L15", table, ["n"])
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Error against n."""
-    figure = Figure(figsize=(3.6, 2.7))
-    axes = figure.subplots()
-    draw_measured(axes, pooled_along(table, "n"), Look("C0", "o"), "ball")
-    log_axes(axes)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (axes,) = ex.panels((3.6, 2.7), ["ball noise"], "records $n$", "error")
+    ex.draw_predicted(axes, table, "n", ex.Look("C0", "o"), "ball")
+    ex.log_axes(axes)
     return figure
 
 
-QUICK = Sweep((Config(10), Config(100)), trials=1, seed=0)
-FULL = Sweep((Config(10), Config(100), Config(1000)), trials=1, seed=0)
+QUICK = ex.Sweep((Config(10), Config(100)), trials=1, seed=0)
+FULL = ex.Sweep((Config(10), Config(100), Config(1000)), trials=1, seed=0)
 '''
 
 BODY = '''"""Segments about 0."""

@@ -187,12 +187,10 @@ LOOKS = {
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, (cost, gain) = ex.panels(
-        (7.2, 3.9),
-        ["trivial cells, one process", "two processes"],
-        ["cells of the sweep", "length of a cell (ms)"],
-        ["time per cell (ms)", "parallel efficiency"],
-    )
+    titles = ["trivial cells, one process", "two processes"]
+    xlabels = ["cells of the sweep", "length of a cell (ms)"]
+    heights = ["time per cell (ms)", "parallel efficiency"]
+    figure, (cost, gain) = ex.panels((7.2, 3.9), titles, xlabels, heights)
     sizes = table[table.load == Load.NOTHING].groupby("cells")
     for column, label, look in (
         ("wall_ms", "wall clock", ex.Look("C0", "o")),

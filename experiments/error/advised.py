@@ -165,12 +165,10 @@ LOOKS = {
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     lines = [line for line in LINES if line in set(table.line)]
+    titles = ["what is advised", "how much less it errs"]
+    labels = ["number of records $n$", "error over best peer's"]
     figure, (choices, errors) = ex.panels(
-        (7.2, 2.0 + 0.42 * len(lines)),
-        ["what is advised", "how much less it errs"],
-        ["number of records $n$", "error over best peer's"],
-        sharey=True,
-        width_ratios=(1.3, 1),
+        (7.2, 2.0 + 0.42 * len(lines)), titles, labels, sharey=True, width_ratios=(1.3, 1)
     )
     for height, line in enumerate(lines):
         mine = table[table.line == line].sort_values("n")

@@ -156,13 +156,10 @@ CLOSED = r"$(2\sqrt{\ln N/\rho}\,/\,n)^{1/2}$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, panels = ex.panels(
-        (7.2, 4.2),
-        [f"{QUERIES} sign queries, $N={SIZE}$", f"$n={RECORDS}$"],
-        ["number of records $n$", "elements $N$"],
-        "error per query (RMSE of means)",
-        sharey=True,
-    )
+    titles = [f"{QUERIES} sign queries, $N={SIZE}$", f"$n={RECORDS}$"]
+    labels = ["number of records $n$", "elements $N$"]
+    heights = "error per query (RMSE of means)"
+    figure, panels = ex.panels((7.2, 4.2), titles, labels, heights, sharey=True)
     for axes, panel, column in zip(panels, Panel, ("n", "size"), strict=True):
         draw(axes, table[table.panel == panel], column)
     return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": [EXACT, DUAL, CLOSED]})

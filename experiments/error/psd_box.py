@@ -128,12 +128,9 @@ PREDICTED = "predicted before any data"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, (left, right) = ex.panels(
-        (7.2, 3.9),
-        ["uniform matrices", rf"noise, $\varepsilon=1$, $n={N}$"],
-        "order $d$ of the matrices",
-        ["root mean square of an entry", "error per query (RMSE of means)"],
-    )
+    titles = ["uniform matrices", rf"noise, $\varepsilon=1$, $n={N}$"]
+    heights = ["root mean square of an entry", "error per query (RMSE of means)"]
+    figure, (left, right) = ex.panels((7.2, 3.9), titles, "order $d$ of the matrices", heights)
     for axes, subjects, theory in ((left, ENTRIES, SQUARES), (right, MECHANISMS, PREDICTED)):
         for subject in subjects:
             mine = table[table.subject == subject]

@@ -141,12 +141,9 @@ CRITICAL = "exceeded by chance in 5% of tests"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, (lengths, depths) = ex.panels(
-        (7.2, 4.8),
-        ["squared length", "depth, symmetric bodies"],
-        [r"$\|U\|^2$, mean over exact mean", r"$\sqrt{n}\,\times$ Kolmogorov distance"],
-        sharey=True,
-    )
+    titles = ["squared length", "depth, symmetric bodies"]
+    labels = [r"$\|U\|^2$, mean over exact mean", r"$\sqrt{n}\,\times$ Kolmogorov distance"]
+    figure, (lengths, depths) = ex.panels((7.2, 4.8), titles, labels, sharey=True)
     heights = {family: len(Family) - i for i, family in enumerate(Family)}
     rank = table.groupby("family")["size"].rank().astype(int)
     reach = ex.quantile(ex.BAND_LEVEL / 2, int(table.draws.min()))

@@ -171,12 +171,10 @@ CUBE = ex.Look("C0", "o")
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, (left, right) = ex.panels(
-        (7.2, 3.6),
-        ["no distance increases", r"distances grow by $\delta=4(1-a)$"],
-        ["", "side $a$ of the cube that is blown up"],
-        ["width of the image / width", "Gaussian width"],
-    )
+    titles = ["no distance increases", r"distances grow by $\delta=4(1-a)$"]
+    labels = ["", "side $a$ of the cube that is blown up"]
+    heights = ["width of the image / width", "Gaussian width"]
+    figure, (left, right) = ex.panels((7.2, 3.6), titles, labels, heights)
     for place, image in enumerate(MAPS):
         mine = table[table.image == image]
         label = "random sets" if place == 0 else "_"

@@ -191,12 +191,9 @@ MEAN_NORM = r"$\mu_m/\sqrt{m}$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, (change, image) = ex.panels(
-        (7.2, 3.9),
-        ["distortion", "width of the image"],
-        "target dimension $m$",
-        [r"largest change of a distance $/\,w(S)$", r"$w(AS)\,/\,w(S)$"],
-    )
+    titles = ["distortion", "width of the image"]
+    heights = [r"largest change of a distance $/\,w(S)$", r"$w(AS)\,/\,w(S)$"]
+    figure, (change, image) = ex.panels((7.2, 3.9), titles, "target dimension $m$", heights)
     for (points, kind), rows in table.groupby(["points", "kind"], sort=False):
         look, mine = LOOKS[Points(points)], rows.sort_values("rows")
         filled = kind == Map.GAUSSIAN

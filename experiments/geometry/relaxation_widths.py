@@ -157,12 +157,9 @@ EQUAL = "width of the polytope itself"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, (widths, shares) = ex.panels(
-        (7.2, 3.7),
-        ["width of the relaxation", "ratio, 95% bands"],
-        "attributes $d$",
-        ["Gaussian width", "relaxed width / width"],
-    )
+    titles = ["width of the relaxation", "ratio, 95% bands"]
+    heights = ["Gaussian width", "relaxed width / width"]
+    figure, (widths, shares) = ex.panels((7.2, 3.7), titles, "attributes $d$", heights)
     found = ratios(table)
     for family, look in LOOKS.items():
         means = table[table.family == family].groupby("d")[["relaxed", "true"]].mean()

@@ -408,19 +408,15 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     first = table[table.panel == Panel.RECORDS].iloc[0]
     second = table[table.panel == Panel.SPARSITY].iloc[0]
     third = epsilons.iloc[0]
-    figure, panels = ex.panels(
-        (7.2, 6.0),
-        [
-            f"$m={first.sparsity}$, $|X|={first.universe}$",
-            f"$n=10^{round(math.log10(second.n))}$",
-            "the same $n$",
-            rf"$m={third.sparsity}$, $n=10^{{{round(math.log10(third.n))}}}$: queries far off",
-        ],
-        ["records $n$", "sparsity $m$", "universe $|X|$", r"$\varepsilon$"],
-        f"largest error of {QUERIES} answers",
-        sharey=True,
-        rows=2,
-    )
+    titles = [
+        f"$m={first.sparsity}$, $|X|={first.universe}$",
+        f"$n=10^{round(math.log10(second.n))}$",
+        "the same $n$",
+        rf"$m={third.sparsity}$, $n=10^{{{round(math.log10(third.n))}}}$: queries far off",
+    ]
+    labels = ["records $n$", "sparsity $m$", "universe $|X|$", r"$\varepsilon$"]
+    heights = f"largest error of {QUERIES} answers"
+    figure, panels = ex.panels((7.2, 6.0), titles, labels, heights, sharey=True, rows=2)
     columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.UNIVERSE: "universe"}
     draw_epsilons(panels[3], epsilons, LOOKS[Rule.SPARSE], GUARANTEES[Rule.SPARSE], Rule.SPARSE)
     ex.log_axes(panels[3])

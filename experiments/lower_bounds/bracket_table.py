@@ -92,17 +92,14 @@ def _norms(rows: pd.DataFrame) -> ex.Goal:
         beside += f"; lines of the lower bounds themselves reach {few.min():.3g} to {few.max():.3g}"
     if len(few) < len(rows):
         beside += f"; {len(rows) - len(few)} of the lower bounds are not from lines"
-    return ex.Goal(
-        "least share of the squared factorisation norm that orthogonal lines reach",
-        float(shares.min()),
-        SHARE,
-        ex.Aim.AT_LEAST,
+    name = "least share of the squared factorisation norm that orthogonal lines reach"
+    reason = (
         "the search for lines takes at most as many pairs as there are dimensions; for a "
         f"histogram, only weights on all pairs are optimal. Least: {worst.workload}. For many "
         "records, more pairs would raise a lower bound by a factor of at most "
-        f"{1 / math.sqrt(shares.min()):.3g}",
-        beside,
+        f"{1 / math.sqrt(shares.min()):.3g}"
     )
+    return ex.Goal(name, float(shares.min()), SHARE, ex.Aim.AT_LEAST, reason, beside)
 
 
 def _volumes(rows: pd.DataFrame) -> ex.Goal:
@@ -124,30 +121,25 @@ def _volumes(rows: pd.DataFrame) -> ex.Goal:
             f"; in worst-case error, where the ceiling is cruder, {(worst > RAISED).sum()} of "
             f"{len(worst)} rows by more than {RAISED:g}, at most {worst.max():.3g}"
         )
-    return ex.Goal(
-        f"lower bounds that volume packings might raise by a factor above {RAISED:g}",
-        int((mean > RAISED).sum()),
-        0,
-        ex.Aim.AT_MOST,
+    name = f"lower bounds that volume packings might raise by a factor above {RAISED:g}"
+    reason = (
         "the ceilings on what volumes could prove do not exclude a gain. They use upper bounds in "
-        f"place of volumes and treat records as divisible. Largest factors: {named}",
-        beside,
+        f"place of volumes and treat records as divisible. Largest factors: {named}"
     )
+    return ex.Goal(name, int((mean > RAISED).sum()), 0, ex.Aim.AT_MOST, reason, beside)
 
 
 def _row_products(rows: pd.DataFrame) -> ex.Goal:
     """Goal for the number of lower bounds that row products of marginals could raise."""
     excluded = np.ceil(rows.row_products) - 1
     named = ", ".join(map(str, rows.workload[excluded > rows.lower].unique()))
-    return ex.Goal(
-        "lower bounds that row products of marginals could raise",
-        int((excluded > rows.lower).sum()),
-        0,
-        ex.Aim.AT_MOST,
-        f"row products might exclude more records than the lower bounds of {named}",
+    name = "lower bounds that row products of marginals could raise"
+    reason = f"row products might exclude more records than the lower bounds of {named}"
+    beside = (
         f"{len(rows)} rows; row products exclude at most "
-        f"{(excluded / rows.lower.clip(lower=1)).max():.3g} times the records of the lower bound",
+        f"{(excluded / rows.lower.clip(lower=1)).max():.3g} times the records of the lower bound"
     )
+    return ex.Goal(name, int((excluded > rows.lower).sum()), 0, ex.Aim.AT_MOST, reason, beside)
 
 
 def volume_gains(rows: pd.DataFrame) -> pd.Series[float]:
@@ -202,15 +194,12 @@ def _of_guarantee(table: pd.DataFrame, kind: str) -> ex.Goal:
     """The widest bracket under a guarantee that is not pure."""
     mine = table[table.guarantee == kind]
     wide = ratio(mine)
-    return ex.Goal(
-        f"largest ratio of upper bound to 1 + lower bound under {kind} privacy",
-        float(wide.max()),
-        LARGEST[1.0],
-        ex.Aim.AT_MOST,
-        "lower bounds come from data sets on lines only; widest: "
-        f"{_words(mine.loc[wide.idxmax()])}",
-        f"{len(mine)} brackets, median {wide.median():.3g}",
+    name = f"largest ratio of upper bound to 1 + lower bound under {kind} privacy"
+    reason = (
+        f"lower bounds come from data sets on lines only; widest: {_words(mine.loc[wide.idxmax()])}"
     )
+    beside = f"{len(mine)} brackets, median {wide.median():.3g}"
+    return ex.Goal(name, float(wide.max()), LARGEST[1.0], ex.Aim.AT_MOST, reason, beside)
 
 
 def _ranges(table: pd.DataFrame) -> list[tuple[float, float]]:
@@ -223,14 +212,9 @@ def _median(table: pd.DataFrame) -> ex.Goal:
     mine = table[table.epsilon <= min(LARGEST)]
     wide = ratio(mine)
     above = int((wide > MEDIAN).sum())
-    return ex.Goal(
-        f"median ratio of upper bound to 1 + lower bound, epsilon at most {min(LARGEST):g}",
-        float(wide.median()),
-        MEDIAN,
-        ex.Aim.AT_MOST,
-        f"{above} of {len(mine)} brackets are wider than {MEDIAN:g}",
-        _medians(mine),
-    )
+    name = f"median ratio of upper bound to 1 + lower bound, epsilon at most {min(LARGEST):g}"
+    reason = f"{above} of {len(mine)} brackets are wider than {MEDIAN:g}"
+    return ex.Goal(name, float(wide.median()), MEDIAN, ex.Aim.AT_MOST, reason, _medians(mine))
 
 
 def _medians(table: pd.DataFrame) -> str:

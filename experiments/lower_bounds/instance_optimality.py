@@ -225,12 +225,10 @@ FACTOR = r"$46.6\,D/\alpha$ (Theorem 4)"
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     most = int(table.halvings.max())
-    figure, (scales, ratio) = ex.panels(
-        (7.6, 4.0),
-        [rf"scale by scale, $\alpha=D/{2**most}$", "all scales together"],
-        ["scale $t$ (distance of answers per query)", r"$D/\alpha$"],
-        ["records $n$", "upper bound / (1 + lower bound)"],
-    )
+    titles = [rf"scale by scale, $\alpha=D/{2**most}$", "all scales together"]
+    labels = ["scale $t$ (distance of answers per query)", r"$D/\alpha$"]
+    heights = ["records $n$", "upper bound / (1 + lower bound)"]
+    figure, (scales, ratio) = ex.panels((7.6, 4.0), titles, labels, heights)
     finest = table[table.halvings == most]
     for queries, look in LOOKS.items():
         mine = finest[finest.queries == queries].sort_values("scale")

@@ -167,14 +167,10 @@ BOUND = r"$\max_i\;i\,\mathrm{vr}_i\,/\,8e^2$"
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     titles = ["round bodies: error", "stretched bodies: error", "only a constant is lost"]
+    names = [*titles, "K-norm noise loses more"]
+    heights = [r"$\mathbb{E}\,\|Z\|_2$ in counts, $\varepsilon=1$", "", "error over bound", ""]
     figure, panels = ex.panels(
-        (7.2, 6.4),
-        [*titles, "K-norm noise loses more"],
-        "dimension $k$",
-        [r"$\mathbb{E}\,\|Z\|_2$ in counts, $\varepsilon=1$", "", "error over bound", ""],
-        sharex=True,
-        sharey="row",
-        rows=2,
+        (7.2, 6.4), names, "dimension $k$", heights, sharex=True, sharey="row", rows=2
     )
     found = ratios(table, ex.BAND_LEVEL * len(table))
     for above, below, families in zip(panels[:2], panels[2:], (EVEN, STRETCHED), strict=True):

@@ -242,12 +242,9 @@ ROOT = r"$\propto T^{1/2}$, $T^{-1/2}$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, panels = ex.panels(
-        (7.2, 4.2),
-        [rf"steps of $\varepsilon_0={STEP:g}$", r"budget $\varepsilon=1$, $\delta=10^{-6}$"],
-        "number of steps $T$",
-        [r"total $\varepsilon$ at $\delta=10^{-6}$", r"$\varepsilon_0$ of a step"],
-    )
+    titles = [rf"steps of $\varepsilon_0={STEP:g}$", r"budget $\varepsilon=1$, $\delta=10^{-6}$"]
+    heights = [r"total $\varepsilon$ at $\delta=10^{-6}$", r"$\varepsilon_0$ of a step"]
+    figure, panels = ex.panels((7.2, 4.2), titles, "number of steps $T$", heights)
     for axes, name in zip(panels, (Quantity.TOTAL, Quantity.ALLOWED), strict=True):
         for rule, look in LOOKS.items():
             mine = table[(table.quantity == name) & (table.rule == rule)].sort_values("steps")

@@ -179,12 +179,9 @@ LIMIT = r"$\varepsilon$, the largest loss of pure DP"
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     titles = [r"pure-DP noise never loses more than $\varepsilon$"]
-    figure, (tail, delta) = ex.panels(
-        (7.2, 4.5),
-        [*titles, r"its $\delta$ falls to 0 at $t=\varepsilon$"],
-        "privacy loss $t$ (nats)",
-        [r"chance of a larger loss, $\Pr[L > t]$", r"least $\delta(t)$ of $(t, \delta)$-DP"],
-    )
+    names = [*titles, r"its $\delta$ falls to 0 at $t=\varepsilon$"]
+    heights = [r"chance of a larger loss, $\Pr[L > t]$", r"least $\delta(t)$ of $(t, \delta)$-DP"]
+    figure, (tail, delta) = ex.panels((7.2, 4.5), names, "privacy loss $t$ (nats)", heights)
     for family, look in LOOKS.items():
         mine = table[table.family == family].sort_values("threshold")
         draw_tail(tail, mine, family, look)

@@ -223,14 +223,10 @@ RATE = r"limit of the operator, $\propto n^{-K/(2d+K)}$"
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     dimensions = sorted(table.d.unique())
-    figure, panels = ex.panels(
-        (7.2, 4.0),
-        [f"$d={d}$" for d in dimensions],
-        "number of records $n$",
-        "error (RMS) over the limit",
-        sharex=True,
-        sharey=True,
-    )
+    titles = [f"$d={d}$" for d in dimensions]
+    labels = "number of records $n$"
+    heights = "error (RMS) over the limit"
+    figure, panels = ex.panels((7.2, 4.0), titles, labels, heights, sharex=True, sharey=True)
     terms = table.degree / table.smoothness.map(half_power)
     limits = [limit(d, K) for d, K in zip(table.d, table.smoothness, strict=True)]
     rms = np.hypot(table.error, table.noise)

@@ -275,12 +275,10 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     records = table[(table.panel == Panel.RECORDS) & (table.noise == Noise.LAPLACE)]
     m = int(records.sparsity.iloc[0])
     fixed = table[table.panel == Panel.SPARSITY].n.iloc[0]
-    figure, panels = ex.panels(
-        (7.2, 3.9),
-        [f"$m={m}$", f"$n={fixed}$", "no noise"],
-        ["number of records $n$", "sparsity $m$", "rows $T$"],
-        ["error per query (RMSE of means)", "", "relative distortion"],
-    )
+    titles = [f"$m={m}$", f"$n={fixed}$", "no noise"]
+    labels = ["number of records $n$", "sparsity $m$", "rows $T$"]
+    heights = ["error per query (RMSE of means)", "", "relative distortion"]
+    figure, panels = ex.panels((7.2, 3.9), titles, labels, heights)
     columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.ROWS: "rows"}
     for axes, (name, column) in zip(panels, columns.items(), strict=True):
         rows = table[table.panel == name]
