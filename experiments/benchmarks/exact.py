@@ -160,9 +160,9 @@ PEER = "OpenDP, Laplace noise alone"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    labels = "columns, binary or (covariance) real"
+    xlabel = "columns, binary or (covariance) real"
     heights = ["time per release (ms)", "time, exact over seeded"]
-    figure, (spent, times) = ex.panels((7.2, 3.6), ["exact", "against float64"], labels, heights)
+    figure, (spent, times) = ex.panels((7.2, 3.6), ["exact", "against float64"], xlabel, heights)
     for kind, look in LOOKS.items():
         mine = table[table.kind == kind].sort_values("columns")
         ex.draw_points(spent, mine["columns"], mine.exact_ms, look, kind)

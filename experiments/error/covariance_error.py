@@ -188,9 +188,9 @@ THEOREM_3 = "Theorem 3, records at hand"
 def plot(table: pd.DataFrame) -> ex.Figure:
     places = [(spectrum, d) for spectrum in Spectrum for d in (table.d.min(), table.d.max())]
     titles = [f"{spectrum} records, $d={d}$" for spectrum, d in places]
-    labels = "number of records $n$"
+    xlabel = "number of records $n$"
     figure, panels = ex.panels(
-        (7.2, 6.6), titles, labels, "error over projected cone's", sharex=True, sharey=True, rows=2
+        (7.2, 6.6), titles, xlabel, "error over projected cone's", sharex=True, sharey=True, rows=2
     )
     for axes, (spectrum, d) in zip(panels, places, strict=True):
         draw(axes, table[(table.d == d) & (table.spectrum == spectrum)])

@@ -158,8 +158,8 @@ CLOSED = r"$(2\sqrt{\ln N/\rho}\,/\,n)^{1/2}$"
 def plot(table: pd.DataFrame) -> ex.Figure:
     titles = [f"{QUERIES} sign queries, $N={SIZE}$", f"$n={RECORDS}$"]
     labels = ["number of records $n$", "elements $N$"]
-    heights = "error per query (RMSE of means)"
-    figure, panels = ex.panels((7.2, 4.2), titles, labels, heights, sharey=True)
+    ylabel = "error per query (RMSE of means)"
+    figure, panels = ex.panels((7.2, 4.2), titles, labels, ylabel, sharey=True)
     for axes, panel, column in zip(panels, Panel, ("n", "size"), strict=True):
         draw(axes, table[table.panel == panel], column)
     return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": [EXACT, DUAL, CLOSED]})

@@ -332,10 +332,10 @@ PANELS = (
 def plot(table: pd.DataFrame) -> ex.Figure:
     titles = [f"{queries}, {data}" for queries, data in PANELS]
     names = [*titles, f"{Queries.SIGNS}, {Family.PROJECTED}"]
-    labels = "number of records $n$"
-    heights = "error over that of K-norm noise"
+    xlabel = "number of records $n$"
+    ylabel = "error over that of K-norm noise"
     figure, panels = ex.panels(
-        (7.2, 7.4), names, labels, heights, title_size=9, sharex=True, sharey="row", rows=2
+        (7.2, 7.4), names, xlabel, ylabel, title_size=9, sharex=True, sharey="row", rows=2
     )
     for axes, (queries, data) in zip(panels, PANELS, strict=False):
         draw_families(axes, in_units_of_knorm(table, queries, data))

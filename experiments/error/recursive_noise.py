@@ -256,8 +256,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     level = "level at which recursion stops"
     titles = ["best stop level", "$r=1/2$", "cube, $r=1$"]
     labels = ["ratio $r$ of half-widths $r^i$", level, level]
-    heights = "error per query (RMSE of means)"
-    figure, panels = ex.panels((7.2, 3.9), titles, labels, heights, sharey=True)
+    ylabel = "error per query (RMSE of means)"
+    figure, panels = ex.panels((7.2, 3.9), titles, labels, ylabel, sharey=True)
     draw(panels[0], table[table.stop == BEST], "ratio")
     panels[0].invert_xaxis()
     for axes, ratio in zip(panels[1:], (0.5, 1.0), strict=True):

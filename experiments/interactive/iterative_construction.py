@@ -366,8 +366,8 @@ NO_UPDATE = "uniform start"
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     titles = ["1-DP", r"$(1,10^{-6})$-DP"]
-    heights = f"largest error of {1 << BITS} parities"
-    figure, panels = ex.panels((7.2, 3.8), titles, "number of records $n$", heights, sharey=True)
+    ylabel = f"largest error of {1 << BITS} parities"
+    figure, panels = ex.panels((7.2, 3.8), titles, "number of records $n$", ylabel, sharey=True)
     table = table[table.data == Data.SHARES]
     for axes, privacy in zip(panels, PRIVACY, strict=True):
         for constants, look in LOOKS.items():

@@ -415,8 +415,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         rf"$m={third.sparsity}$, $n=10^{{{round(math.log10(third.n))}}}$: queries far off",
     ]
     labels = ["records $n$", "sparsity $m$", "universe $|X|$", r"$\varepsilon$"]
-    heights = f"largest error of {QUERIES} answers"
-    figure, panels = ex.panels((7.2, 6.0), titles, labels, heights, sharey=True, rows=2)
+    ylabel = f"largest error of {QUERIES} answers"
+    figure, panels = ex.panels((7.2, 6.0), titles, labels, ylabel, sharey=True, rows=2)
     columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.UNIVERSE: "universe"}
     draw_epsilons(panels[3], epsilons, LOOKS[Rule.SPARSE], GUARANTEES[Rule.SPARSE], Rule.SPARSE)
     ex.log_axes(panels[3])

@@ -224,9 +224,9 @@ RATE = r"limit of the operator, $\propto n^{-K/(2d+K)}$"
 def plot(table: pd.DataFrame) -> ex.Figure:
     dimensions = sorted(table.d.unique())
     titles = [f"$d={d}$" for d in dimensions]
-    labels = "number of records $n$"
-    heights = "error (RMS) over the limit"
-    figure, panels = ex.panels((7.2, 4.0), titles, labels, heights, sharex=True, sharey=True)
+    xlabel = "number of records $n$"
+    ylabel = "error (RMS) over the limit"
+    figure, panels = ex.panels((7.2, 4.0), titles, xlabel, ylabel, sharex=True, sharey=True)
     terms = table.degree / table.smoothness.map(half_power)
     limits = [limit(d, K) for d, K in zip(table.d, table.smoothness, strict=True)]
     rms = np.hypot(table.error, table.noise)

@@ -213,8 +213,8 @@ LOOKS = Method.looks()
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     titles = [f"$d={d}$, $t={degree}$" for d, degree in DEGREES.items()]
-    labels = "number of records $n$"
-    figure, panels = ex.panels((7.2, 4.0), titles, labels, "worst error of an answer (RMS)")
+    xlabel = "number of records $n$"
+    figure, panels = ex.panels((7.2, 4.0), titles, xlabel, "worst error of an answer (RMS)")
     for axes in panels:
         ex.log_axes(axes)
     for d, axes in zip(DEGREES, panels, strict=True):
