@@ -67,10 +67,12 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
 
     @property
     @abc.abstractmethod
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of queries, |C|."""
 
     @abc.abstractmethod
-    def query(self, index: int) -> AnyQuery: ...
+    def query(self, index: int) -> AnyQuery:
+        """The query with the number `index`, from 0 to |C| - 1."""
 
     @abc.abstractmethod
     def truths(self, records: Any, n: int) -> FloatArray:
