@@ -115,7 +115,8 @@ class Tallies:
 
     def holder(self, columns: Table) -> Table | None:
         """The first counted table that contains all `columns`; None if there is none."""
-        places = set.intersection(*(self._holders[c] for c in columns)) if columns else {0}
+        every = set(range(len(self.cells)))
+        places = every.intersection(*(self._holders[c] for c in columns))
         return list(self.cells)[min(places)] if places else None
 
     @cached_property
