@@ -477,7 +477,8 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
     first, second = np.triu_indices(len(points), 1)
     blocks = (slice(start, start + PAIR_ROWS) for start in range(0, count, PAIR_ROWS))
     gauges = [_largest_gauge(body, points[first[rows]] - points[second[rows]]) for rows in blocks]
-    return max(gauges, default=0.0) * (1 + GAUGE_ERROR)
+    # The maximum of numpy is NaN if one of them is, unlike that of Python.
+    return float(np.max(gauges, initial=0.0)) * (1 + GAUGE_ERROR)
 
 
 def _listed_answers(workload: Workload) -> FloatArray | None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from geomdp.noise.points import scaled_variables
 from geomdp.noise.rounding import Computable, Numbers, Rounded, gaussians, grid_for, laplaces
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale, laplace_scale
-from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, SamplerStatus, rounded_arithmetic
 from geomdp.workloads.smooth.moments import MAX_MOMENTS, MomentTransform, moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universes import Records
@@ -40,6 +40,7 @@ class ScaledLaplace:
     """Independent Laplace noise with scales b = `scales` (m,), in units of sums."""
 
     scales: FloatArray
+    sampler: ClassVar[SamplerStatus] = Exact()
 
     @property
     def deviations(self) -> FloatArray:
@@ -63,6 +64,7 @@ class ScaledGaussian:
     """Independent Gaussian noise with standard deviations `deviations` (m,), in units of sums."""
 
     deviations: FloatArray
+    sampler: ClassVar[SamplerStatus] = Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         return rng.normal(0.0, self.deviations, (size, len(self.deviations)))
@@ -391,7 +393,7 @@ class SmoothSummary:
     Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, M is epsilon-DP. With
     `UniformGaussian`, it has the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The
     sensitivities are proved in `workloads.smooth.smooth_queries` and in the docstrings of the
-    noises, whose samplers are exact.
+    noises, whose samplers are exact. The guarantee states the sampler of any other `MomentNoise`.
 
     Numerical errors: the computed sums are sums of a public function Q', which differs from Q by at
     most `transform.errors`. The rounding errors of the sums are at most n r with
@@ -474,17 +476,19 @@ class SmoothSummary:
         self.noise = noise.calibrate(self.workload, privacy, adjacency, slack)
         #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if
         #: unseeded releases use float64. They do so under add/remove, because n does not bound the
-        #: number of records, and if the bounds on the numerical errors of the sums are not proved.
+        #: number of records, if the bounds on the numerical errors of the sums are not proved, and
+        #: if the noise has no exact sampler.
         self.grid: int | None = None
-        arithmetic = FLOAT64_CAVEAT
-        if adjacency is Adjacency.REPLACE_ONE and self.transform.proved:
+        arithmetic, sampler = FLOAT64_CAVEAT, self.noise.sampler
+        proved = self.transform.proved and isinstance(sampler, Exact)
+        if adjacency is Adjacency.REPLACE_ONE and proved:
             self.grid = grid_for(float(self.noise.deviations.min())) + EXTRA_BITS
             arithmetic = rounded_arithmetic(self.grid, SLACK)
             rounded = noise.calibrate(self.workload, privacy, adjacency, slack + 2.0**-self.grid)
             self._exact = rounded.larger(SLACK)
             self._rounded = Rounded([Numbers(self._exact.computable())], self.grid)
         caveat = "" if schema is None else schema.caveat
-        self.guarantee = Guarantee(privacy, adjacency, Exact(), arithmetic, withdrawn=caveat)
+        self.guarantee = Guarantee(privacy, adjacency, sampler, arithmetic, withdrawn=caveat)
 
     def __repr__(self) -> str:
         return (

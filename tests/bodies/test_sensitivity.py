@@ -308,6 +308,18 @@ def test_the_librarys_own_bodies_pass(workload, adjacency):
         assert check_contains_neighbours(each.body, workload, adjacency) <= 1 + 2e-8
 
 
+@pytest.mark.parametrize("broken", range(3))
+def test_a_gauge_that_is_no_number_is_refused_in_every_block(monkeypatch, broken):
+    """The six differences of four vertices come in three blocks; one of them has the gauge NaN."""
+    gauges = iter([math.nan if block == broken else 0.5 for block in range(3)])
+    monkeypatch.setattr("geomdp.bodies.sensitivity.PAIR_ROWS", 2)
+    monkeypatch.setattr("geomdp.bodies.sensitivity._largest_gauge", lambda K, points: next(gauges))
+    monkeypatch.setattr(gb.Body, "largest_gauge", lambda K, support: None)
+    body = gb.symmetric_hull(gb.VPolytope(4 * np.eye(4)))
+    with pytest.raises(ValueError, match="the largest is nan"):
+        check_contains_neighbours(body, wl.Histogram(4), REPLACE)
+
+
 def test_listed_hyperplanes_need_no_listed_answers():
     """Hyperplanes and bounds on norms suffice where the differences are too many to list."""
     workload = wl.SecondMoment(2)

@@ -24,9 +24,9 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms import smooth_summary as smooth_summary_module
 from geomdp.mechanisms.additive_noise.certify import SLACK
-from geomdp.mechanisms.smooth_summary import predicted_error, rounded_means
+from geomdp.mechanisms.smooth_summary import ScaledLaplace, predicted_error, rounded_means
 from geomdp.noise.rounding import Numbers, Rounded
-from geomdp.privacy import Adjacency, BudgetExhausted, Ledger
+from geomdp.privacy import Adjacency, BudgetExhausted, Heuristic, Ledger
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.privacy.ledger import Spend
 from geomdp.workloads import SmoothQueries
@@ -401,3 +401,20 @@ class TestExactRelease:
 def rounded_by(mechanism, entropy):
     """Noise of the summary `mechanism` from the bytes of `entropy`, in units of 2^-grid."""
     return Rounded([Numbers(mechanism._exact.computable())], mechanism.grid).draw(entropy)
+
+
+def test_the_guarantee_states_the_sampler_of_the_noise_given():
+    """If the noise that the caller gives has a heuristic sampler, the guarantee is heuristic."""
+
+    class Approached(ScaledLaplace):
+        sampler = Heuristic("a chain")
+
+    class Chain(UniformLaplace):
+        def calibrate(self, workload, privacy, adjacency, slack=0.0):
+            return Approached(super().calibrate(workload, privacy, adjacency, slack).scales)
+
+    found = gd.SmoothSummary(1, noise=Chain(), n=50, smoothness=2, privacy=PURE, degree=3)
+    assert found.guarantee.sampler == Heuristic("a chain")
+    assert found.guarantee.arithmetic == FLOAT64_CAVEAT
+    assert found.grid is None  # so unseeded releases draw from the heuristic sampler
+    assert "heuristic" in str(found.release(np.zeros((50, 1))).guarantee)
