@@ -116,7 +116,7 @@ class Segment(Body):
         return 2 * self.half_length
 '''
 BODY_ROW = """    BodyCase(
-        "newcomer", lambda s: Segment(2 * s), 1, "support gauge project volume", volume=4
+        "newcomer", lambda s: gb.Segment(2 * s), 1, "support gauge project volume", volume=4
     ),"""
 
 MECHANISM = '''"""The whole-ball mechanism: K-norm noise of a Euclidean ball in all of R^m."""
@@ -220,7 +220,6 @@ def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> No
     (bodies / "segment.py").write_text(BODY)
     export = "from .segment import Segment as Segment"
     put_before(bodies / "__init__.pyi", "from .sensitivity", export)
-    put_before(catalogue, "    Simplex,", "    Segment,")
     put_before(catalogue, '    BodyCase("segment as a ball"', BODY_ROW)
     assert changed(copy) == {
         "geomdp/bodies/segment.py",
