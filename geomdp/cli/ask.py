@@ -81,13 +81,19 @@ class Table:
         return DenseQuery(values.ravel())
 
 
-#: Questions, each as the text of its line and as a query.
+#: What `questions_of` yields.
 Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
 
 
 @contextmanager
 def questions_of(place: str, table: Table) -> Iterator[Lines]:
-    """The questions in the file `place`, all checked first, or on standard input if it is ``-``."""
+    """The questions in the file `place`, all checked first, or on standard input if it is ``-``.
+
+    Yields
+    ------
+    iterable of (str, DenseQuery)
+        Questions, each as the text of its line and as a query.
+    """
     if place == "-":
         yield _streamed(sys.stdin, table)
         return
