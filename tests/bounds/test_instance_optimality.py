@@ -61,6 +61,10 @@ def test_a_segment_by_hand():
     np.testing.assert_allclose([scale.chaining for scale in found.scales], links, rtol=1e-12)
     assert found.lower == 0
     np.testing.assert_allclose(found.upper, sum(links) ** 2 / 0.09, rtol=1e-12)
+    # With s = 0 and D = 1, the limit is 8 (sqrt(0.3) / (sqrt(2) - 1) + 0.3 + 1.3 c)^2 / 0.09 for
+    # c = sqrt(1 + ln 2).
+    chain = math.sqrt(0.3) / (math.sqrt(2) - 1) + 0.3 + 1.3 * math.sqrt(1 + math.log(2))
+    np.testing.assert_allclose(found.limit, 8 * chain**2 / 0.09, rtol=1e-12)
 
 
 def test_the_packing_at_one_scale_is_lemma_7():
