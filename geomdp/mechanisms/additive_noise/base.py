@@ -191,8 +191,15 @@ class AdditiveMechanism(Mechanism):
 
         It is 0 without rounding, and holds for up to n records. Widen confidence intervals by it.
         """
-        path = self._used
-        return np.zeros(self.workload.n_queries) if path is None else path.rounding(self._hull)
+        return np.zeros(self.workload.n_queries) if self._used is None else self._rounding
+
+    @cached_property
+    def _rounding(self) -> FloatArray:
+        """`answer_rounding` for any n with exact sums, read-only, because all copies share it."""
+        assert self.exact_path is not None
+        found = self.exact_path.rounding(self._hull)
+        found.flags.writeable = False
+        return found
 
     def measured(self, records: AnyRecords) -> Totals:
         """The sums that `draw` takes; ``ValueError`` if they must be exact and are not."""
