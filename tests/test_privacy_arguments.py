@@ -26,7 +26,7 @@ from geomdp.bounds.chaining import InstanceOptimality
 from geomdp.bounds.upper.offline import feasible_rows, second_moment_error
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.mechanisms import printed, strategies
-from geomdp.mechanisms.strategies.choice import best_design
+from geomdp.mechanisms.additive_noise.strategy_mechanism import best_design
 from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells
 from geomdp.noise.few_queries import LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.gaussian import proved_gaussian_scale, proved_shortcut_scale

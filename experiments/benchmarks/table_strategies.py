@@ -31,8 +31,8 @@ import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.benchmarks.accuracy_work.predictions import joint_table_error
 from experiments.shared.accuracy_lines import PRIVACY
+from geomdp.mechanisms.strategies.design import covering_designs
 from geomdp.mechanisms.strategies.tables import Interactions
-from geomdp.mechanisms.strategies.weights import covering_designs
 
 #: Variance of Laplace noise on each cell of a table that gets the whole budget, epsilon = 1. A
 #: record that is replaced moves two cells by 1, so the scale is 2.

@@ -29,7 +29,7 @@ import pandas as pd
 import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.shared.workloads import Kind, workload
-from geomdp.geometry.farthest_points import farthest_points
+from geomdp._numerics.linalg import farthest_points
 
 ELEMENTS = 64
 WORKLOAD = workload(Kind.PREFIXES, ELEMENTS)

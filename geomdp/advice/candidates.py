@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from geomdp._numerics.linalg import farthest_points
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.advice.setting import (
@@ -36,7 +37,6 @@ from geomdp.advice.setting import (
     requires,
 )
 from geomdp.bodies import sensitivity_polytope
-from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import (
     JL,
     AdditiveMechanism,

@@ -29,7 +29,7 @@ from geomdp.mechanisms.projected import reachable_body
 from geomdp.noise import KNormNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.few_queries import MOST_COORDINATES
-from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.knorm import MappedNoise
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload

@@ -15,16 +15,14 @@ from .elliptope import TableMoments as TableMoments
 from .linear_programs import HPolytope as HPolytope
 from .linear_programs import SlabBody as SlabBody
 from .linear_programs import SolverError as SolverError
-from .polytopes.simplices import Simplex as Simplex
-from .polytopes.simplices import SimplexDifference as SimplexDifference
-from .polytopes.vpolytope import TriangulatedPolytope as TriangulatedPolytope
-from .polytopes.vpolytope import VPolytope as VPolytope
 from .products import Intersection as Intersection
 from .products import LinearImage as LinearImage
 from .products import Product as Product
 from .relaxations import moment_relaxation as moment_relaxation
 from .sensitivity import neighbour_body as neighbour_body
 from .sensitivity import sensitivity_polytope as sensitivity_polytope
+from .simplices import Simplex as Simplex
+from .simplices import SimplexDifference as SimplexDifference
 from .spectral import NuclearBall as NuclearBall
 from .spectral import Spectraplex as Spectraplex
 from .spectral import SpectraplexDifference as SpectraplexDifference
@@ -32,3 +30,5 @@ from .symmetrised import Difference as Difference
 from .symmetrised import Scaled as Scaled
 from .symmetrised import difference_body as difference_body
 from .symmetrised import symmetric_hull as symmetric_hull
+from .vpolytope import TriangulatedPolytope as TriangulatedPolytope
+from .vpolytope import VPolytope as VPolytope

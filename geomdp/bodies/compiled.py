@@ -1,5 +1,5 @@
-"""Compiled code: largest values of linear functions on correlation matrices, draws of tables, and
-the mean and squared norms of points.
+"""Compiled code: largest values of linear functions on correlation matrices, draws of tables, the
+mean and squared norms of points, and pivots from facet to facet.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomdp._numerics.compilation import numba
+from geomdp._numerics.compilation import copy_into, numba
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
 
 # Largest values of linear functions on correlation matrices, with certified upper bounds. Let C be
 # a symmetric p x p matrix with zero diagonal. The problem
@@ -261,3 +261,319 @@ def mean_and_squares(points: FloatArray) -> tuple[FloatArray, FloatArray]:
             square += row[j] * row[j]
         squares[i] = square
     return total / count, squares
+
+
+# Simplex pivots from facet to facet of conv(+-v_i) or conv(v_i), for `ray_shooting`. A facet is
+# stored by the indices and signs of m vertices b_1..b_m on it, and by the inverse of the matrix of
+# these vertices. Its normal z solves <z, b_k> = (bound of b_k) for all k. The bounds 1 are lowered
+# by tiny random amounts to break ties. In all functions, `columns` (N, m) holds the vertices v_i as
+# rows, `bounds` (N,) their lowered bounds, and `ray` (2, m) the start and the direction of a ray.
+# `two_sided` is True for conv(+-v_i).
+#
+# The ratio test of Harris (1973): how far a pivot can move a facet normal z along an edge of the
+# polar body, until another product <z, v_i> meets its bound. Compilers often fail to vectorise a
+# running extreme, so the loops keep one for each position in groups of `LANES` numbers.
+
+#: Tolerance of the ratio test: far above the rounding errors of <z, v_i>, and far below the random
+#: amounts by which the bounds are lowered.
+HARRIS_SLACK = 1e-11
+#: Number of running extremes. 32 float64 fill 4 registers of 512 bits or 8 registers of 256 bits.
+LANES = 32
+#: Flags of LLVM: sums and extremes may be taken in any order; infinities keep their meaning.
+FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
+    """Largest slope, or largest modulus of a slope if bounds are two-sided; at least 0."""
+    largest, least = np.zeros(LANES), np.zeros(LANES)
+    whole = len(slopes) - len(slopes) % LANES
+    for start in range(0, whole, LANES):
+        row = slopes[start : start + LANES]
+        for j in range(LANES):
+            largest[j], least[j] = max(largest[j], row[j]), min(least[j], row[j])
+    for i in range(whole, len(slopes)):
+        largest[0], least[0] = max(largest[0], slopes[i]), min(least[0], slopes[i])
+    return max(largest.max(), -least.min()) if two_sided else largest.max()
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
+def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
+    """Step until a product meets its bound (inf for small slopes), and what the tolerance adds."""
+    inverse = 1.0 / abs(slope)
+    gap = bound - (value if slope > 0.0 else -value)
+    least = rising if slope > 0.0 else falling
+    return (gap * inverse if abs(slope) > least else np.inf), HARRIS_SLACK * inverse
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
+def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
+    """The vertex that stops z by Harris' ratio test, or -1, and the length of the step."""
+    falling = smallest if two_sided else np.inf
+    soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)
+    whole = len(slopes) - len(slopes) % LANES
+    for start in range(0, whole, LANES):
+        end = start + LANES
+        b, v, s, t = bounds[start:end], values[start:end], slopes[start:end], times[start:end]
+        for j in range(LANES):
+            time, more = _time(b[j], v[j], s[j], smallest, falling)
+            t[j] = time
+            soonest[j], latest[j] = min(soonest[j], time), min(latest[j], time + more)
+    for i in range(whole, len(slopes)):
+        j = i - whole
+        times[i], more = _time(bounds[i], values[i], slopes[i], smallest, falling)
+        soonest[j], latest[j] = min(soonest[j], times[i]), min(latest[j], times[i] + more)
+    limit = latest.min()
+    pivot, entering = 0.0, -1
+    for j in range(LANES):
+        if soonest[j] <= limit and soonest[j] < np.inf:
+            for i in range(j, len(slopes), LANES):
+                if times[i] <= limit and abs(slopes[i]) > pivot:
+                    pivot, entering = abs(slopes[i]), i
+    return entering, max(times[entering], 0.0)
+
+
+# The pivots.
+
+#: A coordinate in the basis of the b_k counts as negative below -`NEGATIVE` times the sum of the
+#: moduli of all.
+NEGATIVE = 1e-11
+#: The pivot element is computed from the leaving row and from the entering column. If they differ
+#: by more than this share, the inverse is recomputed; if it is new, the try fails.
+DISAGREEMENT = 1e-6
+#: A ray starts at that one of this number of earlier facets that it meets first. For N vertices, it
+#: is at most N / 2, so that the comparison costs no more than one pivot.
+POOL = 512
+#: Largest number of pivots per dimension in one try of a ray; about 6 from the first facet.
+PIVOTS_PER_DIMENSION = 200
+#: A facet counts as exact if no vertex has a product above 1 + `BEYOND` with its normal.
+BEYOND = 1e-9
+#: Largest number of vertices per dimension exchanged when the true bounds 1 replace the others.
+CORRECTIONS_PER_DIMENSION = 20
+#: Slopes (changes of products of z with vertices in a step) below this share of the largest are no
+#: pivots, because dividing by them magnifies rounding errors; on the second try of a ray as well.
+PIVOT, CAREFUL_PIVOT = 1e-7, 1e-5
+#: Number of pivots between two recomputations of the inverse, on the first and second try.
+REFACTOR, CAREFUL_REFACTOR = 100, 10
+
+
+class Facet(NamedTuple):
+    """A facet, and the current ray in coordinates of the vertices b_k. Pivots change the arrays."""
+
+    basis: IntArray  # (m,): indices of b_1..b_m
+    signs: FloatArray  # (m,): signs of b_1..b_m
+    inverse: FloatArray  # (m, m): row j has product 1 with b_j, and 0 with all other b_k
+    normal: FloatArray  # (m,): the normal z
+    along: FloatArray  # (2, m): start and direction of the ray, in coordinates of the b_k
+
+
+@numba.njit(cache=True)
+def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
+    """Recompute inverse, normal and ray coordinates; False if the vertices are dependent."""
+    size = columns.shape[1]
+    matrix = np.empty((size, size))
+    for k in range(size):
+        for i in range(size):
+            matrix[k, i] = facet.signs[k] * columns[facet.basis[k], i]
+    try:
+        inverse = np.linalg.inv(matrix)
+    except Exception:  # numba catches no narrower class; the only cause is a singular matrix
+        return False
+    for k in range(size):
+        copy_into(facet.inverse[k], inverse[:, k])
+    copy_into(facet.normal, bounds[facet.basis] @ facet.inverse)
+    for end in range(2):
+        copy_into(facet.along[end], facet.inverse @ ray[end])
+    return True
+
+
+@numba.njit(cache=True)
+def _reflect(facet):  # type: ignore[no-untyped-def]
+    """Turn `facet` into the opposite facet, whose vertices are the negatives."""
+    for k in range(len(facet.signs)):
+        facet.signs[k], facet.normal[k] = -facet.signs[k], -facet.normal[k]
+        facet.along[0, k], facet.along[1, k] = -facet.along[0, k], -facet.along[1, k]
+        for i in range(len(facet.signs)):
+            facet.inverse[k, i] = -facet.inverse[k, i]
+
+
+@numba.njit(cache=True)
+def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
+    """Coordinates (m,) where the ray meets the hyperplane of `facet`, or of its direction."""
+    reach = facet.normal @ ray[1]
+    if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
+        return facet.along[1].copy()  # the hyperplane is met at infinity
+    time = (1.0 - facet.normal @ ray[0]) / reach
+    return facet.along[0] + time * facet.along[1]
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
+    """Index of the b_k, of negative coordinate, that the steepest edge drops; -1 for none."""
+    tolerance = -NEGATIVE * np.abs(coordinates).sum()
+    best, leaving = 0.0, -1
+    for k in range(len(coordinates)):
+        if coordinates[k] < tolerance:
+            row, square = inverse[k], 0.0
+            for i in range(len(row)):
+                square += row[i] * row[i]
+            gain = coordinates[k] * coordinates[k] / square
+            if gain > best:
+                best, leaving = gain, k
+    return leaving
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
+def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
+    """Replace vertex b_k, k = `leaving`, by the vertex with coordinates `column` in b_1..b_m."""
+    inverse, along, size = facet.inverse, facet.along, len(column)
+    # z moves by `length` against the row of the inverse that belongs to the leaving vertex.
+    for i in range(size):
+        facet.normal[i] -= length * inverse[leaving, i]
+    pivot = column[leaving]
+    for i in range(size):
+        inverse[leaving, i] /= pivot
+    along[0, leaving] /= pivot
+    along[1, leaving] /= pivot
+    pivot_row = inverse[leaving]
+    for k in range(size):
+        factor = column[k]
+        if k != leaving and factor != 0.0:
+            row = inverse[k]
+            for i in range(size):
+                row[i] -= factor * pivot_row[i]
+            along[0, k] -= factor * along[0, leaving]
+            along[1, k] -= factor * along[1, leaving]
+
+
+@numba.njit(cache=True)
+def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
+    """Pivot until the ray leaves through `facet`; return whether it does."""
+    if not _factor(facet, columns, bounds, ray):
+        return False
+    if two_sided and facet.normal @ ray[1] < 0:  # the opposite facet is met first
+        _reflect(facet)
+    values, times = columns @ facet.normal, np.empty(len(columns))
+    fresh = True
+    for pivots in range(PIVOTS_PER_DIMENSION * columns.shape[1]):
+        leaving = _steepest(facet.inverse, _coordinates(facet, ray))
+        if leaving < 0:
+            return True
+        slopes = columns @ -facet.inverse[leaving]
+        smallest = share * steepest_slope(slopes, two_sided)
+        entering, length = entering_vertex(bounds, two_sided, values, slopes, smallest, times)
+        if entering < 0:  # an unbounded edge: up to rounding, 0 is on the boundary of the body
+            return False
+        sign = 1.0 if slopes[entering] > 0 else -1.0
+        column = facet.inverse @ (sign * columns[entering])
+        size = abs(slopes[entering])
+        trusted = abs(column[leaving] + size) <= DISAGREEMENT * size
+        if trusted:
+            _exchange(facet, column, leaving, length)
+            facet.basis[leaving], facet.signs[leaving] = entering, sign
+            values += length * slopes
+        elif fresh:
+            return False
+        fresh = not trusted or (pivots + 1) % period == 0
+        if fresh:
+            if not _factor(facet, columns, bounds, ray):
+                return False
+            values = columns @ facet.normal
+    return False
+
+
+@numba.njit(cache=True)
+def _true_normal(facet, columns):  # type: ignore[no-untyped-def]
+    """The normal of the hyperplane through the vertices of `facet`, for the true bounds 1."""
+    normal = np.ones(len(facet.basis)) @ facet.inverse
+    rest = np.empty(len(facet.basis))
+    for k in range(len(rest)):
+        rest[k] = 1.0 - facet.signs[k] * (columns[facet.basis[k]] @ normal)
+    # One step of refinement, because the inverse was updated many times and is not exact.
+    return normal + rest @ facet.inverse
+
+
+@numba.njit(cache=True)
+def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-untyped-def]
+    """Move `facet` to the facet that the ray meets if the bounds are 1, by dual simplex exchanges;
+    the normal, scaled so that its largest product is 1, and whether none was beyond `BEYOND`
+    before.
+    """
+    for _ in range(CORRECTIONS_PER_DIMENSION * columns.shape[1]):
+        copy_into(facet.normal, _true_normal(facet, columns))
+        values = columns @ facet.normal
+        entering, sign = np.argmax(values), 1.0
+        if two_sided and -values.min() > values[entering]:
+            entering, sign = np.argmin(values), -1.0
+        height = sign * values[entering]
+        if height <= 1.0 + BEYOND:
+            return facet.normal / height, True
+        column = facet.inverse @ (sign * columns[entering])
+        coordinates = _coordinates(facet, ray)
+        least, leaving = np.inf, -1
+        for k in range(len(column)):
+            if column[k] > PIVOT and max(coordinates[k], 0.0) / column[k] < least:
+                least, leaving = max(coordinates[k], 0.0) / column[k], k
+        if leaving < 0:
+            break
+        facet.basis[leaving], facet.signs[leaving] = entering, sign
+        if not _factor(facet, columns, np.ones(len(columns)), ray):
+            break
+    return np.zeros(columns.shape[1]), False
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
+    """Which of the last `pool` earlier rays, from 1, has the facet that `ray` meets first; or 0."""
+    start, best = 0, np.inf
+    for k in range(max(0, rays - pool), rays):
+        reach, depth = 0.0, 0.0
+        for i in range(normals.shape[1]):
+            reach += normals[k, i] * ray[1, i]
+            depth += normals[k, i] * ray[0, i]
+        time = np.inf
+        if reach > 0:
+            time = (1.0 - depth) / reach
+        elif reach < 0 and two_sided:  # the opposite facet
+            time = (1.0 + depth) / -reach
+        if time < best:
+            start, best = k + 1, time
+    return start
+
+
+@numba.njit(cache=True)
+def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
+    """Normals (b, m) where rays leave, and `converged` (b,): each ray is tried from a facet of an
+    earlier ray or the first facet (`basis`, `signs`), then more carefully, and is 0 if this fails
+    too.
+    """
+    rays, size = points.shape
+    normals = np.zeros((rays, size))
+    converged = np.zeros(rays, dtype=np.bool_)
+    bases = np.empty((rays + 1, size), dtype=np.int64)
+    orientations = np.empty((rays + 1, size))
+    copy_into(bases[0], basis)
+    copy_into(orientations[0], signs)
+    inverse, normal = np.empty((size, size)), np.empty(size)
+    ray = np.empty((2, size))
+    pool = min(POOL, len(columns) // 2)
+    for k in range(rays):
+        copy_into(ray[0], points[k])
+        copy_into(ray[1], directions[k])
+        facet = Facet(bases[k + 1], orientations[k + 1], inverse, normal, np.empty((2, size)))
+        for careful in range(2):
+            start = 0 if careful else _best_start(normals, ray, k, pool, two_sided)
+            copy_into(facet.basis, bases[start])
+            copy_into(facet.signs, orientations[start])
+            share = CAREFUL_PIVOT if careful else PIVOT
+            period = CAREFUL_REFACTOR if careful else REFACTOR
+            converged[k] = _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period)
+            if converged[k]:
+                exit, converged[k] = _exit_with_true_bounds(facet, columns, two_sided, ray)
+                copy_into(normals[k], exit)
+            if converged[k]:
+                break
+        if not converged[k]:
+            copy_into(bases[k + 1], basis)
+            copy_into(orientations[k + 1], signs)
+    return normals, converged

@@ -18,7 +18,7 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, whole
 from geomdp.bodies.base import Body, Halfspace, check_all_above_0
 from geomdp.bodies.linear_programs import SolverError
-from geomdp.bodies.polytopes.vpolytope import VPolytope
+from geomdp.bodies.vpolytope import VPolytope
 
 #: Relative accuracy of points found by conic programs. With Clarabel or SCS, the residuals of
 #: these programs are at most 1e-8.

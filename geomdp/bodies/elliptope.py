@@ -15,12 +15,11 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec, zero_sum_basis
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, listed, real_number, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle, Verb
 from geomdp.bodies.spectral import MatrixBody, half_vector
-from geomdp.workloads.finite import zero_sum_basis
 
 #: Largest number of entries of the Gaussian vectors of one batch of several draws: 128 MB.
 SAMPLE_ENTRIES = 1 << 24

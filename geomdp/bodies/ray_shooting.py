@@ -117,7 +117,7 @@ class RayShooter:
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         """Where rays p + t u, t >= 0, leave; u != 0 and p inside (up to 1e-9) are not checked."""
-        from geomdp.bodies.facet_pivots import shoot  # numba is slow to import
+        from geomdp.bodies.compiled import shoot  # numba is slow to import
 
         starts, ways = self._lifted(points), self._lifted(directions)
         normals, converged = shoot(

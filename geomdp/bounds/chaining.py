@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geomdp._numerics.linalg import farthest_points
 from geomdp._validation import positive, require_type
 from geomdp.bounds.certificates import excluded_records
 from geomdp.bounds.packings import single_elements
 from geomdp.bounds.problem import MEAN_L2, Problem, SideConditionError
-from geomdp.geometry.farthest_points import farthest_points
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
 #: Largest number of points of a net. Each point costs one pass over the universe.

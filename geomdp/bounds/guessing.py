@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from geomdp._numerics.linalg import farthest_points
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bounds.certificates import (
@@ -28,7 +29,6 @@ from geomdp.bounds.certificates import (
 )
 from geomdp.bounds.packings import elements_or_sample
 from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
-from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from geomdp._numerics.linalg import farthest_points
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import finite_array, positive, require_type, whole, whole_array
 from geomdp.bounds.certificates import (
@@ -23,7 +24,6 @@ from geomdp.bounds.certificates import (
     workload_subject,
 )
 from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
-from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 

@@ -20,8 +20,8 @@ from geomdp._validation import positive
 from geomdp.bodies import Body
 from geomdp.bodies.balls import log_unit_ball_volume, mean_gaussian_norm
 from geomdp.bodies.base import checked_body
-from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.sensitivity import shadow
+from geomdp.bodies.vpolytope import triangulated
 from geomdp.geometry.volumes import gaussian_width, volume_radius
 
 #: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. This

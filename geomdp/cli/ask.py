@@ -32,7 +32,7 @@ from geomdp.cli.release import privacy_record
 from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Exact, Guarantee, PureDP
 
 if TYPE_CHECKING:
-    from geomdp.workloads.single_queries import DenseQuery
+    from geomdp.workloads.base import DenseQuery
 
     Interactive: TypeAlias = (
         gd.OnlineConstruction[DenseQuery] | gd.AboveThreshold | gd.Sparse | gd.NumericSparse
@@ -60,7 +60,7 @@ class Table:
             )
 
     def query(self, text: str) -> DenseQuery:
-        from geomdp.workloads.single_queries import DenseQuery
+        from geomdp.workloads.base import DenseQuery
 
         chosen: dict[str, str] = {}
         for part in text.split(","):

@@ -5,10 +5,10 @@ from .jl import JLLaw as JLLaw
 from .jl import RademacherMap as RademacherMap
 from .jl import SparseMap as SparseMap
 from .jl import jl_map as jl_map
+from .projection import Estimate as Estimate
+from .projection import Projection as Projection
 from .projection import Projector as Projector
 from .projection import project as project
-from .results import Estimate as Estimate
-from .results import Projection as Projection
 from .sampling import sample_uniform as sample_uniform
 from .volumes import gaussian_width as gaussian_width
 from .volumes import mean_gaussian_norm as mean_gaussian_norm

@@ -17,8 +17,7 @@ from geomdp._typing import BoolArray, FloatArray, IntArray, RandomState
 from geomdp._validation import batch, whole
 from geomdp.bodies import Body, LinearImage, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, checked_body
-from geomdp.geometry.projection import Projector
-from geomdp.geometry.results import Estimate
+from geomdp.geometry.projection import Estimate, Projector
 from geomdp.geometry.sampling.chains import CoordinateHitAndRun, chain_mean, run_chains
 from geomdp.geometry.sampling.samplers import ChainSampler, prepared_walk, symmetric_roots
 from geomdp.workloads.structure import RandomSymmetry

@@ -1,10 +1,10 @@
-"""Euclidean projection on a convex body, directly or through a linear map, with a duality gap."""
+"""Projections on a convex body with a duality gap, and the results of geometric algorithms."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,103 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
 from geomdp.bodies.base import Body, MissingOracle, checked_body
-from geomdp.bodies.polytopes.point_sets import OracleColumns, VertexColumns
-from geomdp.bodies.polytopes.vpolytope import VPolytope
-from geomdp.geometry.results import Projection
+from geomdp.bodies.column_generation import OracleColumns, VertexColumns
+from geomdp.bodies.vpolytope import VPolytope
 
 if TYPE_CHECKING:
-    from geomdp.bodies.polytopes.column_generation import Found
+    from geomdp.bodies.column_generation import Found
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number that is known exactly (stderr 0, samples 0) or estimated by simulation.
+
+    Parameters
+    ----------
+    value, stderr : float
+        The number or its estimate, and its standard error.
+    interval : tuple of float
+        (low, high), with the level and the validity that the function states.
+    samples : int
+        Number of samples used.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.gaussian_width(gd.bodies.Box.centred([1.0, 2.0]))
+    Estimate(2.39365, exact)
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> found = gd.gaussian_width(triangle, rng=0, samples=1000)
+    >>> low, high = found.interval
+    >>> low < found.value < high
+    True
+    """
+
+    value: float
+    stderr: float
+    interval: tuple[float, float]
+    samples: int
+
+    @classmethod
+    def exact(cls, value: float) -> Estimate:
+        """A number known in closed form."""
+        return cls(value, 0.0, (value, value), 0)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __repr__(self) -> str:
+        if self.samples == 0:
+            return f"Estimate({self.value:.6g}, exact)"
+        low, high = self.interval
+        return (
+            f"Estimate({self.value:.6g} +- {self.stderr:.2g}, in [{low:.6g}, {high:.6g}]; "
+            f"{self.samples} samples)"
+        )
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The point of a body K nearest to a target y, with a bound `gap` on the squared error.
+
+    Parameters
+    ----------
+    point : (m,) array
+        The point found; it lies in the body.
+    gap : float
+        Frank-Wolfe duality gap max over x in K of <y - point, x - point>, recomputed at the end.
+        The true nearest point p* satisfies ||point - p*||^2 <= gap.
+    iterations : int
+        Rounds of the search over listed vertices, else calls of `extreme_point`; 0 if closed form.
+    converged : bool
+        Whether the gap is within the requested tolerance.
+    weights, atoms : dict of int to float, (k, m) array
+        Weights of the convex combination that gives `point`, by row number of the extreme points
+        `atoms` or, if that is None, by number of a listed vertex; both None for a closed form.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> found = gd.project(triangle, [1.0, 1.0])
+    >>> {number: round(weight, 6) for number, weight in found.weights.items()}
+    {1: 0.5, 2: 0.5}
+    """
+
+    point: FloatArray
+    gap: float
+    iterations: int
+    converged: bool
+    weights: dict[int, float] | None = None
+    atoms: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        used = "" if self.weights is None else f", extreme points: {len(self.weights)}"
+        state = "" if self.converged else ", not converged"
+        return (
+            f"Projection(dimension: {len(self.point)}{used}, gap: {self.gap:.2g}, "
+            f"iterations: {self.iterations}{state})"
+        )
 
 
 #: A body counts as a single point if its scale (see `project`) is at most this share of the largest
@@ -186,7 +277,7 @@ class Projector:
         tol = positive(tol, "tol")
         columns = self._vertices
         if columns is not None and len(targets) and not _is_point(columns):
-            from geomdp.bodies.polytopes import column_generation  # compiled: costs import time
+            from geomdp.bodies import column_generation  # compiled: costs import time
 
             every = column_generation.search_many(columns, targets, tol)
             pairs = zip(targets, every, strict=True)
@@ -224,7 +315,7 @@ class Projector:
         warm_start: Projection | None,
     ) -> Projection:
         """One search from `columns`, the first `known` of which have the keys 0..known - 1."""
-        from geomdp.bodies.polytopes import column_generation  # compiled: costs import time
+        from geomdp.bodies import column_generation  # compiled: costs import time
 
         start = None if warm_start is None else self._warm(warm_start, known)
         if _is_point(columns):

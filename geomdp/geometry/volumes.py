@@ -14,9 +14,9 @@ from geomdp.bodies.balls import Ball, log_unit_ball_volume, mean_norm
 from geomdp.bodies.balls import mean_gaussian_norm as mean_gaussian_norm
 from geomdp.bodies.balls import unit_ball_volume as unit_ball_volume
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle, checked_body
-from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.products import Intersection, Product
-from geomdp.geometry.results import Estimate
+from geomdp.bodies.vpolytope import triangulated
+from geomdp.geometry.projection import Estimate
 from geomdp.geometry.sampling.chains import HitAndRun, Mixing, chain_mean, run_chains
 from geomdp.geometry.sampling.samplers import Walk, pilot, prepared_walk
 

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies.relaxations import MappedElliptope
-from geomdp.geometry.projection import ConeProjector, Projector
-from geomdp.geometry.results import Projection
+from geomdp.geometry.projection import ConeProjector, Projection, Projector
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Prediction, PredictionKind, answer_hull
 from geomdp.mechanisms.projected import (

@@ -19,8 +19,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.relaxations import MappedElliptope
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.data.tallies import CountedRecords
-from geomdp.geometry.projection import ConeProjector, Projector
-from geomdp.geometry.results import Projection
+from geomdp.geometry.projection import ConeProjector, Projection, Projector
 from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Privatiser

@@ -10,13 +10,13 @@ from typing import Self
 
 import numpy as np
 
+from geomdp._numerics.linalg import farthest_points
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, require_type, whole
 from geomdp.bodies import LinearImage, sensitivity_polytope
 from geomdp.bodies.base import Body
 from geomdp.data.tallies import CountedRecords
-from geomdp.geometry.farthest_points import farthest_points
 from geomdp.geometry.jl import GaussianMap, JLLaw
 from geomdp.geometry.projection import Projector
 from geomdp.geometry.volumes import gaussian_width

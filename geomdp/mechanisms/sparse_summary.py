@@ -27,7 +27,7 @@ from geomdp._numerics.files import parsed, read_arrays, write_together
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, is_whole, positive, whole
 from geomdp.privacy import Adjacency, Guarantee
-from geomdp.workloads.single_queries import SparseQuery
+from geomdp.workloads.base import SparseQuery
 
 # The field GF(2^64) = GF(2)[x] / (x^64 + x^4 + x^3 + x + 1), with elements as 64-bit words.
 # Addition is XOR. Bit i of a word is the coefficient of x^i.

@@ -4,7 +4,7 @@ from .differences import PairedNoise as PairedNoise
 from .gaussian import GaussianNoise as GaussianNoise
 from .knorm import KNormNoise as KNormNoise
 from .knorm import LaplaceNoise as LaplaceNoise
-from .mapped import Part as Part
+from .knorm import Part as Part
 from .recursive import Level as Level
 from .recursive import RecursiveNoise as RecursiveNoise
 from .recursive import Variant as Variant

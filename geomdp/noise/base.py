@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.geometry.results import Estimate
+from geomdp.geometry.projection import Estimate
 from geomdp.privacy import Approximate, Exact, Heuristic
 from geomdp.privacy.guarantees import SamplerStatus
 

@@ -19,9 +19,9 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive, require_type, vector
 from geomdp.bodies.base import Body, checked_body
 from geomdp.bodies.elliptope import Elliptope, TableMoments
-from geomdp.bodies.polytopes.simplices import Simplex
+from geomdp.bodies.simplices import Simplex
 from geomdp.bodies.symmetrised import Shifted
-from geomdp.geometry.results import Estimate
+from geomdp.geometry.projection import Estimate
 from geomdp.noise.base import mean_estimate, scaled
 from geomdp.noise.points import (
     LinearMap,

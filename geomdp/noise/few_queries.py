@@ -17,7 +17,7 @@ from flint import arb
 
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, positive, whole
-from geomdp.geometry.results import Estimate
+from geomdp.geometry.projection import Estimate
 from geomdp.noise.points import (
     ball_sum,
     decided_below,

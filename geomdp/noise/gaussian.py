@@ -19,7 +19,7 @@ from flint import arb, ctx
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array, positive
 from geomdp.bodies.base import off_span
-from geomdp.geometry.results import Estimate
+from geomdp.geometry.projection import Estimate
 from geomdp.noise.points import linear_map, scaled_variables
 from geomdp.noise.rounding import (
     Draw,

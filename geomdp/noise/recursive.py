@@ -23,7 +23,7 @@ from geomdp.bodies.products import LinearImage
 from geomdp.bodies.sensitivity import shadow
 from geomdp.bodies.symmetrised import Scaled
 from geomdp.geometry.outer_slabs import refine_slabs
-from geomdp.geometry.results import Estimate
+from geomdp.geometry.projection import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
 from geomdp.noise.base import combined_status, mean_estimate
 from geomdp.noise.knorm import MOMENT_DRAWS, KNormNoise

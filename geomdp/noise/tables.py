@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from flint import arb
 
+from geomdp._numerics.linalg import zero_sum_basis
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies import TableMoments
 from geomdp.noise.points import (
@@ -36,7 +37,6 @@ from geomdp.noise.rounding import (
     logarithm,
     sine_cosine,
 )
-from geomdp.workloads.finite import zero_sum_basis
 
 # Violations of cell and triangle inequalities by many matrices of tables, in float64.
 # An event is a level of a column, and a cell is the share of records in two events. Cells must be

@@ -20,8 +20,7 @@ from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.differences import DRAWS, ConeNoise, PairedNoise
 from geomdp.noise.few_queries import GeometricNoise
 from geomdp.noise.gaussian import GaussianNoise, ResidualNoise
-from geomdp.noise.knorm import KNormNoise, LaplaceNoise
-from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.knorm import KNormNoise, LaplaceNoise, MappedNoise
 from geomdp.noise.recursive import RecursiveNoise
 
 # Half-widths of confidence intervals

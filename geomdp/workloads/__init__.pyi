@@ -1,6 +1,10 @@
 from . import smooth as smooth
+from .base import DenseQuery as DenseQuery
+from .base import SparseQuery as SparseQuery
 from .base import Workload as Workload
 from .base import WorkloadSizeError as WorkloadSizeError
+from .base import conjunction as conjunction
+from .base import conjunctions as conjunctions
 from .explicit import Explicit as Explicit
 from .explicit import LinearMap as LinearMap
 from .explicit import RandomSigns as RandomSigns
@@ -14,10 +18,6 @@ from .finite import Ranges as Ranges
 from .moments import BoxSecondMoment as BoxSecondMoment
 from .moments import Means as Means
 from .moments import SecondMoment as SecondMoment
-from .single_queries import DenseQuery as DenseQuery
-from .single_queries import SparseQuery as SparseQuery
-from .single_queries import conjunction as conjunction
-from .single_queries import conjunctions as conjunctions
 from .smooth import SmoothQueries as SmoothQueries
 from .tables import ChosenTables as ChosenTables
 from .tables import MarginalTables as MarginalTables

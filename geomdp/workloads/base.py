@@ -1,16 +1,24 @@
-"""The workload: a finite list of statistical queries on one universe. Answers are means."""
+"""The workload, a list of statistical queries on one universe, and single linear queries."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from geomdp._numerics.linalg import AffineHull
-from geomdp._typing import FloatArray
-from geomdp.workloads.universes import Records, Universe
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array, listed, whole
+from geomdp.workloads.universes import Elements, FiniteUniverse, OpenUniverse, Records, Universe
 
 #: Number of records, or of elements of a universe, that are evaluated at a time.
 CHUNK_ROWS = 8192
@@ -158,3 +166,240 @@ class Workload(abc.ABC):
     def labels(self) -> list[str]:
         """A readable name for each query; by default q0, q1, ..."""
         return [f"q{i}" for i in range(self.n_queries)]
+
+
+#: Largest number of free bits of a conjunction. With 20 free bits, the support lists 2^20 elements.
+MAX_FREE_BITS = 20
+#: A float64 is a whole number of FLOAT_BITS bits times a power of two. `exact_product` splits the
+#: whole number into a lower part of LOW_BITS bits and an upper part.
+FLOAT_BITS, LOW_BITS = 53, 27
+#: `exact_product` accepts fewer records than this number, so that its sums stay below 2^63.
+MAX_RECORDS = 1 << 36
+#: Number of records counted at a time.
+COUNT_ROWS = 1 << 16
+
+
+@runtime_checkable
+class LinearQuery(Protocol):
+    """A query with values in [0, 1], summed over counts of the records (the `tally`)."""
+
+    def tally(self, records: Any) -> Any:
+        """Counts of the records: an input for `total` of any query of this class and universe."""
+
+    def total(self, tally: Any) -> float:
+        """Sum of the query's values over the records that `tally` counts."""
+
+    def exact_total(self, tally: Any) -> Fraction:
+        """The sum of `total` as an exact rational number, for the float64 values of the query."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseQuery:
+    """The query q(x) = values[x] on {0, ..., N - 1}, for N >= 1 `values` in [0, 1]: (N,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> query = gd.workloads.DenseQuery(np.array([0.0, 0.5, 1.0]))
+    >>> counts = query.tally(np.array([0, 1, 1, 2]))
+    >>> counts
+    array([1, 2, 1])
+    >>> query.total(counts)
+    2.0
+    """
+
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _unit_values(self.values))
+
+    def __repr__(self) -> str:
+        return f"DenseQuery({len(self.values)} values)"
+
+    def tally(self, records: Records) -> IntArray:
+        """Histogram (N,) of `records` (n,); ``ValueError`` for records other than 0..N-1."""
+        codes = FiniteUniverse(len(self.values)).validate(records)
+        return np.bincount(codes, minlength=len(self.values))
+
+    def total(self, tally: IntArray) -> float:
+        """Sum of values[x] tally[x] over x; ``ValueError`` if `tally` is no array of length N."""
+        return float(self.values @ self._checked(tally))
+
+    def exact_total(self, tally: IntArray) -> Fraction:
+        """The sum of `total` as an exact rational number, in O(N)."""
+        return exact_product(self.values, self._checked(tally))
+
+    def _checked(self, tally: IntArray) -> IntArray:
+        if not isinstance(tally, np.ndarray) or tally.shape != self.values.shape:
+            # The message does not state the length of the tally. This length can be the number of
+            # distinct records, which is private.
+            raise ValueError(
+                f"a query with {len(self.values)} values must be summed over a histogram with "
+                "one count for each value, from `tally`"
+            )
+        return tally
+
+
+@dataclass(frozen=True, eq=False)
+class SparseQuery:
+    """A query on hashable elements. It is `values` (m,) on the `support`, and 0 elsewhere.
+
+    ``ValueError`` for an empty or repeated support, and for values outside [0, 1].
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> query = gd.workloads.SparseQuery.from_mapping({"north": 1.0, "south": 0.5})
+    >>> counts = query.tally(["north", "south", "west", "north"])
+    >>> query.total(counts)
+    2.5
+    """
+
+    support: tuple[Hashable, ...]
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        support = listed(self.support, "support")
+        values = _unit_values(self.values)
+        if len(support) != len(values):
+            raise ValueError(
+                f"support and values must have equal length, got {len(support)} and {len(values)}"
+            )
+        try:
+            distinct = set(support)
+        except TypeError as error:
+            raise ValueError(f"support must list hashable elements, got {support!r}") from error
+        if len(distinct) < len(support):
+            twice = next(x for x, times in Counter(support).items() if times > 1)
+            raise ValueError(f"support must list each element once, got {twice!r} more than once")
+        object.__setattr__(self, "support", support)
+        object.__setattr__(self, "values", values)
+
+    def __repr__(self) -> str:
+        return f"SparseQuery({self.sparsity} elements)"
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[Hashable, float]) -> SparseQuery:
+        """The query with the given `values`, a mapping from elements to numbers."""
+        return cls(tuple(values), np.array(list(values.values()), dtype=np.float64))
+
+    @classmethod
+    def counting(cls, support: Iterable[Hashable]) -> SparseQuery:
+        """The query that is 1 on `support`. Its answer is the share of records in `support`."""
+        elements = listed(support, "support")
+        return cls(elements, np.ones(len(elements)))
+
+    @property
+    def sparsity(self) -> int:
+        """Number m of listed elements."""
+        return len(self.support)
+
+    @cached_property
+    def by_element(self) -> dict[Hashable, float]:
+        """A dictionary from listed elements to values."""
+        return dict(zip(self.support, self.values.tolist(), strict=True))
+
+    def tally(self, records: Elements) -> Counter[Hashable]:
+        """Number of times that each element occurs in `records`; see `OpenUniverse`."""
+        counts: Counter[Hashable] = Counter()
+        for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
+            counts.update(chunk.tolist())
+        return counts
+
+    def total(self, tally: Mapping[Hashable, int]) -> float:
+        """Sum of value times count over listed elements, O(m); ``ValueError`` for an array."""
+        counts = self._checked(tally)
+        return math.fsum(value * counts.get(x, 0) for x, value in self.by_element.items())
+
+    def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
+        """The sum of `total` as an exact rational number, in O(m)."""
+        counts = self._checked(tally)
+        found = [(value, counts[x]) for x, value in self.by_element.items() if x in counts]
+        values = np.array([value for value, _ in found], dtype=np.float64)
+        return exact_product(values, np.array([count for _, count in found], dtype=np.int64))
+
+    def _checked(self, tally: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
+        if not isinstance(tally, Mapping):
+            raise ValueError("a sparse query must be summed over counts by element, from `tally`")
+        return tally
+
+
+def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
+    """The conjunction of the bits `literals` on {0, 1}^d, as a sparse query (BR-CONJ).
+
+    For the set S = `literals` of d - k distinct bits from 0 to d - 1, the query is the product of
+    x_i over i in S. An element x is a Python integer with x_i as bit i, so d can be any number. The
+    support is the 2^k elements with all bits of S equal to 1. ``ValueError`` for k > 20, or a
+    literal out of range or repeated.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> query = gd.workloads.conjunction(4, [0, 1, 3])
+    >>> query.support
+    (11, 15)
+    >>> query.total(query.tally([0b1011, 0b1111, 0b0001]))
+    2.0
+    """
+    d = whole(d, "d")
+    fixed = [whole(i, "literal", minimum=0, maximum=d - 1) for i in literals]
+    if len(set(fixed)) < len(fixed):
+        raise ValueError(f"literals must be distinct, got {fixed}")
+    free = sorted(set(range(d)) - set(fixed))
+    if len(free) > MAX_FREE_BITS:
+        raise ValueError(
+            f"literals must leave at most {MAX_FREE_BITS} bits free, got {len(free)} free bits"
+        )
+    support = [sum(1 << i for i in fixed)]
+    for i in free:
+        support += [x | 1 << i for x in support]
+    return SparseQuery.counting(support)
+
+
+def conjunctions(d: int, k: int) -> list[SparseQuery]:
+    """All C(d, k) conjunctions of d - k out of d bits, in lexicographic order of the k free bits.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> queries = gd.workloads.conjunctions(4, 1)
+    >>> len(queries), queries[0]
+    (4, SparseQuery(2 elements))
+    """
+    d = whole(d, "d")
+    k = whole(k, "k", minimum=0, maximum=min(d, MAX_FREE_BITS))
+    return [conjunction(d, sorted(set(range(d)) - set(free))) for free in combinations(range(d), k)]
+
+
+def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
+    """Sum of values[i] counts[i] as an exact rational; ``ValueError`` for 2^36 records or more.
+
+    The 53 bits of values are split into 27 and 26, so that sums stay below 2^63.
+    """
+    if int(counts.sum()) >= MAX_RECORDS:
+        raise ValueError("an exact sum of a query must be over fewer than 2^36 records")
+    present = (counts > 0) & (values > 0)
+    fractions, exponents = np.frexp(values[present])
+    whole_parts = np.ldexp(fractions, FLOAT_BITS).astype(np.int64)
+    high, low = whole_parts >> LOW_BITS, whole_parts & ((1 << LOW_BITS) - 1)
+    weights = counts[present].astype(np.int64)
+    total = Fraction(0)
+    for exponent in np.unique(exponents).tolist():
+        mine = exponents == exponent
+        above, below = int(weights[mine] @ high[mine]), int(weights[mine] @ low[mine])
+        total += ((above << LOW_BITS) + below) * Fraction(2) ** (exponent - FLOAT_BITS)
+    return total
+
+
+def _unit_values(given: npt.ArrayLike) -> FloatArray:
+    """A read-only copy (m,) of the values of a query; ``ValueError`` outside [0, 1]."""
+    values = finite_array(given, "values", ndim=1).copy()
+    if len(values) == 0:
+        raise ValueError("a query must list at least 1 value, got 0")
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        first = int(np.argmax(outside))
+        raise ValueError(f"values must lie in [0, 1], got {values[first]} at index {first}")
+    values.setflags(write=False)
+    return values

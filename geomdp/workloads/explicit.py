@@ -14,9 +14,16 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, listed, require_type, whole
-from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Totals, Workload, WorkloadSizeError
+from geomdp.workloads.base import (
+    CHUNK_ROWS,
+    COUNT_ROWS,
+    MAX_ENTRIES,
+    SparseQuery,
+    Totals,
+    Workload,
+    WorkloadSizeError,
+)
 from geomdp.workloads.finite import FiniteWorkload
-from geomdp.workloads.single_queries import COUNT_ROWS, SparseQuery
 from geomdp.workloads.universes import (
     Elements,
     FiniteUniverse,

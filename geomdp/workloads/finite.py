@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import (
@@ -242,16 +242,6 @@ class Ranges(_OnCodes):
 
     def labels(self) -> list[str]:
         return [f"{a}<=x<={b}" for a, b in zip(*self.ends, strict=True)]
-
-
-def zero_sum_basis(size: int) -> FloatArray:
-    """Orthonormal Helmert contrasts (size, size - 1): column j compares entries 0..j with j + 1."""
-    basis = np.zeros((size, size - 1))
-    for j in range(1, size):
-        # Column j - 1 is (1, ..., 1, -j, 0, ...), divided by its norm (j + j^2)^(1/2).
-        basis[:j, j - 1] = 1 / math.sqrt(j * (j + 1))
-        basis[j, j - 1] = -j / math.sqrt(j * (j + 1))
-    return basis
 
 
 # Marginals and parities: products of k attributes of the Boolean cube.

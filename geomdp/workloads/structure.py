@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from geomdp._numerics.linalg import zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.base import Workload, WorkloadSizeError
-from geomdp.workloads.finite import Marginals, Parities, zero_sum_basis
+from geomdp.workloads.finite import Marginals, Parities
 from geomdp.workloads.tables import MarginalTables, TableQueries
 
 # Workloads on tables of at most two columns, as affine functions of contrasts of levels.

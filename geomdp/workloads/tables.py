@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, listed, positive, whole
 from geomdp.workloads.base import (
@@ -25,7 +25,6 @@ from geomdp.workloads.base import (
     Workload,
     WorkloadSizeError,
 )
-from geomdp.workloads.finite import zero_sum_basis
 from geomdp.workloads.universes import CategoricalProduct, Records
 
 #: Number of records counted at a time. `totals` stores a few integers for each of these records.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp import mechanisms
+from geomdp._numerics.linalg import farthest_points
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp.advice import Advice, advise
 from geomdp.advice.candidates import (
@@ -41,7 +42,6 @@ from geomdp.advice.setting import (
     knorm_exact,
 )
 from geomdp.bodies import SlabBody
-from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import (
     Ball,
     Coarse,

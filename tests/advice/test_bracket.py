@@ -39,7 +39,7 @@ from geomdp.mechanisms import (
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
 from geomdp.noise import Part
 from geomdp.noise.few_queries import GeometricNoise
-from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.tails import expected_maximum, is_log_concave
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.workloads import (

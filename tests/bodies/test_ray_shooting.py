@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp.bodies import facet_pivots
+from geomdp.bodies import compiled
 from geomdp.bodies.linear_programs import ConicProgram, SolverError
 from geomdp.bodies.ray_shooting import RayShooter
 from geomdp.workloads import MarginalTables, Parities, explicit_answers
@@ -198,7 +198,7 @@ def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):
     def hopeless(*arguments):
         return np.zeros_like(arguments[-1]), np.zeros(len(arguments[-1]), dtype=bool)
 
-    monkeypatch.setattr(facet_pivots, "shoot", hopeless)
+    monkeypatch.setattr(compiled, "shoot", hopeless)
     found = shooter.exits(points, directions)
     assert found.converged.all()
     np.testing.assert_allclose(found.times, expected.times, rtol=1e-9)
@@ -208,7 +208,7 @@ def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):
 def test_a_ray_that_nothing_solves_leaves_the_others_alone(kind, monkeypatch):
     _, shooter, directions = parity_rays(kind)
     expected = shooter.exits(0 * directions, directions)
-    pivots = facet_pivots.shoot
+    pivots = compiled.shoot
 
     def first_fails(*arguments):
         normals, converged = pivots(*arguments)
@@ -218,7 +218,7 @@ def test_a_ray_that_nothing_solves_leaves_the_others_alone(kind, monkeypatch):
     def hopeless(self, targets):
         raise SolverError("HiGHS stopped with status Unknown")
 
-    monkeypatch.setattr(facet_pivots, "shoot", first_fails)
+    monkeypatch.setattr(compiled, "shoot", first_fails)
     monkeypatch.setattr(ConicProgram, "solve", hopeless)
     found = shooter.exits(0 * directions, directions)
     assert not found.converged[0]

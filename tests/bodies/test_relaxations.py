@@ -12,14 +12,13 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import geomdp.bodies as gb
-from geomdp._numerics.linalg import svec
+from geomdp._numerics.linalg import svec, zero_sum_basis
 from geomdp.bodies.compiled import GAP, highest_correlation
 from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.bodies.elliptope import nearest_with_diagonal
 from geomdp.bodies.relaxations import MomentRelaxation
 from geomdp.geometry import project
 from geomdp.workloads import Marginals, MarginalTables, Parities
-from geomdp.workloads.finite import zero_sum_basis
 from tests.catalogue import CONIC_PROGRAM, gaussian
 from tests.stats import ks_same, mean_agrees
 

@@ -12,8 +12,9 @@ from scipy.spatial import ConvexHull
 
 import geomdp as gd
 from geomdp.bodies import CrossPolytope, TriangulatedPolytope
-from geomdp.bodies.polytopes import triangulation as module
-from geomdp.bodies.polytopes.triangulation import (
+from geomdp.bodies import triangulation as module
+from geomdp.bodies.sensitivity import exact_noise_bodies, triangulated_neighbours
+from geomdp.bodies.triangulation import (
     MAX_SIMPLICES,
     MAX_WORK,
     can_triangulate,
@@ -23,7 +24,6 @@ from geomdp.bodies.polytopes.triangulation import (
     triangulate,
     whole_cones,
 )
-from geomdp.bodies.sensitivity import exact_noise_bodies, triangulated_neighbours
 from tests.catalogue import cube, gaussian
 
 

@@ -26,7 +26,7 @@ from geomdp.mechanisms.interactive.online import solve_accuracy
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.workloads import Marginals, RandomSigns
 from geomdp.workloads import SecondMoment as SecondMoments
-from geomdp.workloads.single_queries import DenseQuery
+from geomdp.workloads.base import DenseQuery
 
 AT = {"epsilon": 0.5, "alpha": 0.1}
 

@@ -48,7 +48,7 @@ def test_a_fault_is_in_force_inside_the_block_only() -> None:
         ("privacy.definitions:no_such_rule", "steps", "does not exist"),
         ("privacy.definitions:group_privacy", "no such text", "occurs 0 times"),
         ("privacy.definitions:group_privacy", "size", r"occurs \d+ times"),
-        ("geometry.farthest_points:farthest_points", "least: float = 0.0", "is a default"),
+        ("_numerics.linalg:farthest_points", "least: float = 0.0", "is a default"),
     ],
 )
 def test_a_fault_that_does_not_fit_says_so(where: str, old: str, words: str) -> None:

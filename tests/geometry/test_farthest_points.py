@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.geometry.farthest_points import farthest_points
+from geomdp._numerics.linalg import farthest_points
 
 
 def euclidean(rows):

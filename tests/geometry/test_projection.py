@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from geomdp.bodies import Ball, Body, Box, CrossPolytope, MissingOracle, VPolytope
-from geomdp.geometry.projection import Projector, project
-from geomdp.geometry.results import Projection
+from geomdp.geometry.projection import Projection, Projector, project
 from tests.geometry.bodies import OracleOnly, SamplerOnly
 
 TIGHT = 1e-12

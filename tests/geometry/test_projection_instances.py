@@ -12,8 +12,8 @@ import pytest
 
 from geomdp.bodies.balls import Ellipsoid
 from geomdp.bodies.base import Body
-from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.vpolytope import VPolytope
 from geomdp.geometry.projection import project
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly

@@ -12,11 +12,11 @@ from geomdp.bodies.balls import Ball, CrossPolytope, unit_ball_volume
 from geomdp.bodies.base import MissingOracle
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.linear_programs import HPolytope
-from geomdp.bodies.polytopes.simplices import Simplex
-from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import LinearImage, Product
+from geomdp.bodies.simplices import Simplex
 from geomdp.bodies.symmetrised import Difference, Shifted, SymmetricHull
-from geomdp.geometry.results import Estimate
+from geomdp.bodies.vpolytope import VPolytope
+from geomdp.geometry.projection import Estimate
 from geomdp.geometry.volumes import (
     annealed_volume,
     gaussian_width,

@@ -17,12 +17,12 @@ from geomdp.bodies.balls import (
 )
 from geomdp.bodies.base import Body, MissingOracle
 from geomdp.bodies.boxes import Box
-from geomdp.bodies.polytopes.simplices import Simplex, SimplexDifference
-from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.simplices import Simplex, SimplexDifference
 from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, Scaled, Shifted
+from geomdp.bodies.vpolytope import VPolytope
 from geomdp.geometry.volumes import EllipsoidControl, gaussian_width
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly

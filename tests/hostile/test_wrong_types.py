@@ -15,13 +15,13 @@ from geomdp.data import Schema, count_records, encode, source_of
 from geomdp.geometry import sampling
 from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler
-from geomdp.mechanisms.base import FixedDataset, predict_on_prior
-from geomdp.mechanisms.strategies.choice import (
+from geomdp.mechanisms.additive_noise.strategy_mechanism import (
     best_design,
     hierarchical_strategies,
     laplace_strategies,
 )
-from geomdp.noise.mapped import MappedNoise
+from geomdp.mechanisms.base import FixedDataset, predict_on_prior
+from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.plotting.pictures import slice_outline
 from geomdp.tabulation.tasks import chosen_columns, parse_workload

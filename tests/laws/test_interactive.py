@@ -27,7 +27,7 @@ from geomdp.mechanisms.interactive.sparse_vector import (
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, Perceptron
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import ApproxDP, PureDP
-from geomdp.workloads.single_queries import DenseQuery
+from geomdp.workloads.base import DenseQuery
 from tests.laws.laplace_comparisons import all_reach, outcomes
 from tests.noise.exact.reference import seeded
 from tests.stats import binomial_agrees, ks_uniform, mean_agrees

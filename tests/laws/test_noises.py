@@ -14,7 +14,7 @@ from geomdp.mechanisms import SmoothSummary, sparse_project
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, RoundedRows
 from geomdp.noise import GaussianNoise, LaplaceNoise, Noise, RecursiveNoise
 from geomdp.noise.gaussian import ResidualNoise
-from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.recursive import Variant, decompose, stopped
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.workloads import ChosenTables

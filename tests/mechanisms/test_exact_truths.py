@@ -22,7 +22,7 @@ from geomdp.noise.scalar import ExactNoise, exact_argmax, noisy_argmax
 from geomdp.privacy import ApproxDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC
 from geomdp.workloads import DenseQuery, SparseQuery
-from geomdp.workloads.single_queries import MAX_RECORDS, exact_product
+from geomdp.workloads.base import MAX_RECORDS, exact_product
 from tests.noise.exact.reference import seeded
 from tests.stats import LEVEL, binomial_agrees, ks_same
 

@@ -17,16 +17,17 @@ from geomdp.data.files import source_of
 from geomdp.data.tallies import CountedRecords, Tallies, count_records, tables_of
 from geomdp.mechanisms import Hierarchical, Matrix
 from geomdp.mechanisms.strategies import WeightedMarginals
-from geomdp.mechanisms.strategies.design import LaplaceCells, SimplexCells
-from geomdp.mechanisms.strategies.histograms import reconstruct
-from geomdp.mechanisms.strategies.tables import Interactions, TableMap
-from geomdp.mechanisms.strategies.weights import (
+from geomdp.mechanisms.strategies.design import (
+    LaplaceCells,
+    SimplexCells,
     best_split,
     combined_split,
     covering_designs,
 )
+from geomdp.mechanisms.strategies.histograms import reconstruct
+from geomdp.mechanisms.strategies.tables import Interactions, TableMap
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.mapped import sum_of_images
+from geomdp.noise.knorm import sum_of_images
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import ChosenTables, MarginalTables, explicit_answers
 from tests.stats import mean_agrees

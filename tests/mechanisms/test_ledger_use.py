@@ -16,7 +16,7 @@ from geomdp.mechanisms.sparse_project import SparseProject
 from geomdp.privacy import ZCDP, ApproxDP, BudgetExhausted, Ledger, PureDP
 from geomdp.privacy.ledger import Spend
 from geomdp.workloads import Histogram
-from geomdp.workloads.single_queries import SparseQuery
+from geomdp.workloads.base import SparseQuery
 
 
 def test_interactive_mechanisms_pay_when_built() -> None:

@@ -11,8 +11,8 @@ from geomdp import sample_uniform
 from geomdp.advice import advise
 from geomdp.audit import audit
 from geomdp.bodies import Box, SlabBody, neighbour_body
-from geomdp.bodies.polytopes.triangulation import triangulate
 from geomdp.bodies.sensitivity import exact_noise_bodies
+from geomdp.bodies.triangulation import triangulate
 from geomdp.mechanisms import KNorm, Recursive
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise.recursive import Variant
@@ -152,7 +152,7 @@ def test_spoiled_simplices_anywhere(monkeypatch, adjacency) -> None:
         raise ArithmeticError("simplices have another volume than their hull")
 
     workload = Explicit(np.random.default_rng(1).standard_normal((2, 6)))
-    monkeypatch.setattr("geomdp.bodies.polytopes.vpolytope.triangulate", spoiled)
+    monkeypatch.setattr("geomdp.bodies.vpolytope.triangulate", spoiled)
     assert "triangulated neighbour body" not in {
         named.name for named in exact_noise_bodies(workload, adjacency)
     }

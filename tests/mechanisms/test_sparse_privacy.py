@@ -33,7 +33,7 @@ from geomdp.mechanisms import (
     SparseProject,
 )
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.workloads.single_queries import DenseQuery
+from geomdp.workloads.base import DenseQuery
 from tests.stats import audit_event
 
 #: Entries of an output if only the comparison is published, or if the mechanism halted before.

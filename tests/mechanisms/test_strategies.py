@@ -14,6 +14,11 @@ from scipy.spatial.distance import pdist
 
 from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.mechanisms import Ellipsoid, Gaussian, Hierarchical, KNorm, Matrix
+from geomdp.mechanisms.additive_noise.strategy_mechanism import (
+    best_design,
+    hierarchical_strategies,
+    laplace_strategies,
+)
 from geomdp.mechanisms.strategies import (
     Haar,
     PIdentity,
@@ -22,20 +27,17 @@ from geomdp.mechanisms.strategies import (
     WeightedMarginals,
     WeightedSigns,
 )
-from geomdp.mechanisms.strategies.choice import (
-    best_design,
-    hierarchical_strategies,
-    laplace_strategies,
-)
 from geomdp.mechanisms.strategies.design import (
+    LEAST_SHARE,
     Design,
     LaplaceCells,
     Measurement,
     SimplexCells,
+    _without_tiny,
+    best_split,
     laplace_on,
 )
 from geomdp.mechanisms.strategies.histograms import error_and_slopes, reconstruct
-from geomdp.mechanisms.strategies.weights import LEAST_SHARE, _without_tiny, best_split
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP
 from geomdp.workloads import (

@@ -30,7 +30,7 @@ from geomdp.mechanisms import (
 from geomdp.mechanisms import base as base_module
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import Explicit, MarginalTables, SecondMoment
-from geomdp.workloads.single_queries import DenseQuery
+from geomdp.workloads.base import DenseQuery
 from tests.mechanisms.catalogue import ENTRIES, HOMES
 
 PURE = PureDP(1.0)

@@ -19,7 +19,7 @@ from geomdp.mechanisms.interactive.updates import (
     net_fineness,
     net_size,
 )
-from geomdp.workloads.single_queries import DenseQuery, SparseQuery
+from geomdp.workloads.base import DenseQuery, SparseQuery
 
 SIZE = 40
 ALPHA = 0.2

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 import scipy.stats
 
 from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, TableMoments, VPolytope
-from geomdp.geometry.results import Estimate
+from geomdp.geometry.projection import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
 from geomdp.mechanisms import Cone, Gaussian, Hierarchical, Recursive, TightCone
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Part, tails
 from geomdp.noise.few_queries import GeometricNoise
-from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.scalar import FIRST_WINDOW, GeneratorNoise
 from geomdp.noise.tails import (
     EXCEEDANCES,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geomdp._numerics.linalg import zero_sum_basis
 from geomdp.workloads import (
     CategoricalProduct,
     Histogram,
@@ -27,7 +28,6 @@ from geomdp.workloads.compiled_loops import (
     quadratic_ranges,
     walsh_hadamard,
 )
-from geomdp.workloads.finite import zero_sum_basis
 
 families = pytest.mark.parametrize("family", [Marginals, Parities])
 

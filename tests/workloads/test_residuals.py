@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from geomdp._numerics.linalg import zero_sum_basis
 from geomdp.workloads import (
     ChosenTables,
     Histogram,
@@ -18,7 +19,6 @@ from geomdp.workloads import (
     WorkloadSizeError,
     explicit_answers,
 )
-from geomdp.workloads.finite import zero_sum_basis
 from geomdp.workloads.structure import (
     Residuals,
     random_symmetry,

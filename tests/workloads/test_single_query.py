@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp._typing import IntArray
-from geomdp.workloads.single_queries import (
+from geomdp.workloads.base import (
     DenseQuery,
     SparseQuery,
     conjunction,

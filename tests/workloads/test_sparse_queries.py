@@ -12,7 +12,7 @@ import pytest
 
 from geomdp import workloads as wl
 from geomdp._numerics.linalg import AffineHull
-from geomdp.workloads.single_queries import SparseQuery, conjunctions
+from geomdp.workloads.base import SparseQuery, conjunctions
 from geomdp.workloads.universes import OpenUniverse
 from tests.workloads.cases import check_reach
 

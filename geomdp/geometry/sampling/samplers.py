@@ -14,9 +14,9 @@ from geomdp._typing import BoolArray, FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, MissingOracle, checked_body
-from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.ray_shooting import independent_points
 from geomdp.bodies.symmetrised import Shifted
+from geomdp.bodies.vpolytope import triangulated
 from geomdp.geometry.sampling.chains import (
     CoordinateHitAndRun,
     Diagnostics,

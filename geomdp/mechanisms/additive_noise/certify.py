@@ -52,7 +52,7 @@ from geomdp.noise import (
     RecursiveNoise,
 )
 from geomdp.noise.differences import ConeNoise, wishart_difference
-from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.rounding import Numbers, Rounded, public_grid
 from geomdp.noise.tables import cell_map
 from geomdp.privacy import Adjacency

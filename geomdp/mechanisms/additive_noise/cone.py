@@ -35,7 +35,7 @@ from geomdp.mechanisms.additive_noise.certify import Origin, cone_noise, knorm
 from geomdp.mechanisms.additive_noise.sums import Change
 from geomdp.noise import PairedNoise, Part
 from geomdp.noise.differences import ConeNoise
-from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.knorm import MappedNoise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.structure import SignProducts, sign_products, table_contrasts

@@ -33,7 +33,7 @@ from geomdp.mechanisms.strategies.design import Measurement
 from geomdp.noise import Noise
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise
 from geomdp.noise.gaussian import GaussianNoise, ResidualNoise, isotropic, residual_numbers
-from geomdp.noise.mapped import MappedNoise, sum_of_images
+from geomdp.noise.knorm import MappedNoise, sum_of_images
 from geomdp.noise.rounding import (
     Computable,
     Draw,

@@ -33,7 +33,7 @@ from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, advanced_composition
 from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.ledger import Ledger
-from geomdp.workloads.single_queries import DenseQuery, LinearQuery
+from geomdp.workloads.base import DenseQuery, LinearQuery
 from geomdp.workloads.universes import FiniteUniverse
 
 AnyQuery = TypeVar("AnyQuery", bound=LinearQuery)

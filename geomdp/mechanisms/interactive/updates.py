@@ -16,7 +16,7 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array, positive, real_number, whole
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_range
-from geomdp.workloads.single_queries import DenseQuery, LinearQuery, SparseQuery
+from geomdp.workloads.base import DenseQuery, LinearQuery, SparseQuery
 
 #: Smallest accuracy alpha that may be asked for. At this accuracy the bounds of all rules are in
 #: the range of float64.

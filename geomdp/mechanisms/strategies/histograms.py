@@ -22,9 +22,9 @@ from geomdp.mechanisms.strategies.design import (
     LaplaceCells,
     Measurement,
     SimplexCells,
+    best_split,
     laplace_on,
 )
-from geomdp.mechanisms.strategies.weights import best_split
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers

@@ -14,32 +14,30 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from geomdp._numerics.linalg import zero_sum_basis
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type
 from geomdp.data.tallies import MAX_WHOLE, Counts, RecordCounts
 from geomdp.mechanisms.strategies.design import (
+    Blocks,
     CellNoise,
+    ColumnSet,
     Design,
     ExactSums,
     LaplaceCells,
     Measurement,
-    laplace_on,
-)
-from geomdp.mechanisms.strategies.weights import (
-    Blocks,
-    ColumnSet,
     Split,
     best_split,
     combined_split,
     covering_designs,
+    laplace_on,
 )
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.base import Noise
-from geomdp.noise.mapped import Columns
+from geomdp.noise.knorm import Columns
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
-from geomdp.workloads.finite import zero_sum_basis
 from geomdp.workloads.structure import product_sums, record_signs, sign_products
 from geomdp.workloads.tables import TableQueries
 

@@ -41,7 +41,7 @@ from geomdp.noise import (
 from geomdp.noise.differences import wishart_difference
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.gaussian import isotropic
-from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.points import scaled_variables
 from geomdp.noise.recursive import Variant, best_stop, decompose
 from geomdp.noise.rounding import (

@@ -24,16 +24,16 @@ from geomdp.bodies.base import (
     off_span,
     ratio_test,
 )
+from geomdp.bodies.column_generation import VertexColumns
 from geomdp.bodies.linear_programs import origin_depth
-from geomdp.bodies.polytopes.point_sets import VertexColumns
-from geomdp.bodies.polytopes.triangulation import (
+from geomdp.bodies.ray_shooting import PolytopeByRays, RayShooter, VertexGauge
+from geomdp.bodies.triangulation import (
     Triangulation,
     WholeCones,
     can_triangulate,
     triangulate,
     whole_cones,
 )
-from geomdp.bodies.ray_shooting import PolytopeByRays, RayShooter, VertexGauge
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
     def separate(self, point: FloatArray) -> Halfspace | None:
         """If the search neither separates nor reaches the point, rays decide, as in `contains`."""
         # Compiled code is slow to import.
-        from geomdp.bodies.polytopes.column_generation import search
+        from geomdp.bodies.column_generation import search
 
         columns = self._columns
         if columns.scale > RANK_TOLERANCE * self.radius():

@@ -30,9 +30,9 @@ from geomdp.bodies.base import (
     off_span,
     ratio_test,
 )
-from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import LinearImage
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.vpolytope import VPolytope
 
 
 class Barycentric:

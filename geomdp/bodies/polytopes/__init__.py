@@ -1,1 +1,0 @@
-"""Polytopes: hulls of points, intersections of halfspaces, simplices, triangulations."""
