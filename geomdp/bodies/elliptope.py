@@ -408,6 +408,23 @@ class TableMoments(Body):
         """
         return np.concatenate([self.points(tables) for tables in self._drawn(n, rng)])
 
+    def sample_shares(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Shares (n, d, d) of one event of each column and of each pair, for uniform points.
+
+        Only for a body that is not cut. In the notation of `sample_uniform`, the vector of an event
+        has the share m, with a Beta law, and (m (1 - m))^(1/2) times a uniform direction. Inner
+        products of the vectors are joint shares. The law is the same for all events of a column.
+        """
+        levels = np.array(self.levels, dtype=float)
+        a = (self._order - levels + 1) / 2 + 1
+        shares = rng.beta(a, (levels - 1) * a, (n, len(levels)))
+        vectors = rng.standard_normal((n, len(levels), self._order + 1))
+        vectors *= np.sqrt(shares * (1 - shares) / (vectors**2).sum(axis=2))[:, :, None]
+        found = vectors @ np.swapaxes(vectors, 1, 2) + shares[:, :, None] * shares[:, None]
+        columns = np.arange(len(levels))
+        found[:, columns, columns] = shares
+        return np.asarray(found)
+
     def sample_violations(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Total violations (n,) of the points that `sample_uniform` returns for the same `rng`."""
         return np.concatenate([self._violations(tables) for tables in self._drawn(n, rng)])

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from flint import arb
 
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, require_type, vector
 from geomdp.bodies.base import Body, checked_body
 from geomdp.bodies.elliptope import Elliptope, TableMoments
@@ -45,7 +45,7 @@ from geomdp.noise.rounding import (
     exponentials,
     minus_log,
 )
-from geomdp.noise.tables import cell_map, factor_places, near_correlations, table_cells
+from geomdp.noise.tables import CellMap, cell_map, factor_places, near_correlations, table_cells
 from geomdp.privacy import Exact
 
 # Moments of U and T U for a uniform point U of a body
@@ -145,7 +145,22 @@ class ImageMoments:
 # The two noises
 
 
-class PairedNoise:
+class _FromBody:
+    """Noise of uniform points of a body, after a linear map to the answers."""
+
+    body: Body
+    matrix: sp.csr_array | None
+    constant: FloatArray | None = None
+
+    @cached_property
+    def exact_cells(self) -> CellMap | None:
+        """For a `TableMoments`, the rational map from cells to answers; None if none is found."""
+        if not isinstance(self.body, TableMoments) or self.matrix is None:
+            return None
+        return cell_map(self.body.levels, self.matrix, self.constant)
+
+
+class PairedNoise(_FromBody):
     """Z = R T (U_1 - U_2): independent U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
 
     On the cone over {(q, q', 1) : q, q' in K}, R (U_1, U_2, 1) has density proportional to
@@ -163,6 +178,10 @@ class PairedNoise:
         Privacy loss of one replaced record, finite and above 0.
     matrix : (m, k) sparse array
         The map T from the coordinates of K to the answers.
+    cells : (m, 2) int array, optional
+        For K a `TableMoments`, if each answer is the share of one cell of the table of two columns:
+        these columns (see `TableContrasts`). All cells of a table then have noise of one law, so
+        `half_widths` draws one of them.
 
     References
     ----------
@@ -184,9 +203,12 @@ class PairedNoise:
     0.625
     """
 
+    matrix: sp.csr_array
     sampler = Exact()
 
-    def __init__(self, body: Body, epsilon: float, matrix: sp.csr_array) -> None:
+    def __init__(
+        self, body: Body, epsilon: float, matrix: sp.csr_array, cells: IntArray | None = None
+    ) -> None:
         if not checked_body(body).implements(Body.sample_uniform):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
         if body.effective_dimension < body.dimension:
@@ -194,7 +216,7 @@ class PairedNoise:
         check_map(matrix, body.dimension)
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
-        self.matrix = matrix
+        self.matrix, self.cells = matrix, cells
         #: Moments of U and T U for U uniform on K, with the public points from which unknown
         #: moments are estimated.
         self.moments = ImageMoments(body, matrix)
@@ -214,6 +236,12 @@ class PairedNoise:
     def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
         """Draws (b, m) with new radii, from the given `points` (2 b, k), which are uniform on K."""
         return self._at(self._radii(rng, len(points) // 2), points)
+
+    def sample_cells(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Draws (size, d, d) of the noise on one cell of each table of `cells`; K is not cut."""
+        assert isinstance(self.body, TableMoments)
+        shares = self.body.sample_shares(2 * size, rng)
+        return self._radii(rng, size)[:, :, None] * (shares[:size] - shares[size:])
 
     def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
         return rng.gamma(2 * self.body.dimension + 1, 1 / self.epsilon, (size, 1))
@@ -241,7 +269,7 @@ class PairedNoise:
         return scaled(self.moments.energy, self._factor)
 
 
-class ConeNoise:
+class ConeNoise(_FromBody):
     """Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)), U_i uniform on K, r_i ~ Gamma(r + 1, 1/rate).
 
     r is the dimension of K. Each r_i (U_i, 1) has density proportional to e^(-rate * last
@@ -419,18 +447,17 @@ class Lift:
         return images if self.denominator == 1 else [x / self.denominator for x in images]
 
 
-def lift_of(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> Lift:
-    """The uniform point of `body` and its map to answers: the exact `cell_map` if there is one."""
-    if isinstance(body, TableMoments) and matrix is not None:
-        cells = cell_map(body.levels, matrix, constant)
-        if cells is not None:
-            levels, limit = body.levels, body.violation
-            return Lift(
-                lambda draw: table_cells(levels, limit, draw),
-                linear_map(cells.numerators),
-                None if constant is None else dyadic(cells.constant),
-                cells.denominator,
-            )
+def lift_of(noise: PairedNoise | ConeNoise, body: Body) -> Lift:
+    """The uniform point of `body`, K itself or shifted, and its map to answers, exact on cells."""
+    constant, matrix = noise.constant, noise.matrix
+    if isinstance(body, TableMoments) and noise.exact_cells is not None:
+        cells, levels, limit = noise.exact_cells, body.levels, body.violation
+        return Lift(
+            lambda draw: table_cells(levels, limit, draw),
+            linear_map(cells.numerators),
+            None if constant is None else dyadic(cells.constant),
+            cells.denominator,
+        )
     product = (lambda vector: vector) if matrix is None else linear_map(matrix)
     return Lift(uniform_point(body), product, None if constant is None else dyadic(constant))
 
@@ -438,7 +465,7 @@ def lift_of(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None
 @exact_numbers.register
 def _exact_cone(noise: ConeNoise) -> Numbers:
     body = Shifted(noise.body, -noise.centre) if noise.centre.any() else noise.body
-    lift, rate = lift_of(body, noise.matrix, noise.constant), arb(noise.rate)
+    lift, rate = lift_of(noise, body), arb(noise.rate)
     shape = noise.effective_dimension + 1
 
     def balls(draw: Draw) -> Vector:
@@ -452,7 +479,7 @@ def _exact_cone(noise: ConeNoise) -> Numbers:
 
 @exact_numbers.register
 def _exact_paired(noise: PairedNoise) -> Numbers:
-    lift, epsilon = lift_of(noise.body, noise.matrix), arb(noise.epsilon)
+    lift, epsilon = lift_of(noise, noise.body), arb(noise.epsilon)
     shape = 2 * noise.body.dimension + 1
 
     def balls(draw: Draw) -> Vector:

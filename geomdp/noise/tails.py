@@ -13,7 +13,7 @@ from typing import TypeGuard
 import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import MOST_CONFIDENCE, probability
 from geomdp.bodies.elliptope import TableMoments
 from geomdp.noise.base import Noise, checked_noise
@@ -103,6 +103,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 
         return np.sqrt(noise.variances()) * -special.ndtri(beta / 2)
     draws, rank = order_statistic(noise, beta)
+    if isinstance(noise, PairedNoise) and noise.cells is not None and not _is_slow(noise):
+        return _of_cells(noise, noise.cells, draws, rank)
     if _is_slow(noise) and draws == REPLAYED:
         sizes = np.abs(_replayed(noise))
         return np.asarray(np.partition(sizes, rank - 1, axis=0)[rank - 1])
@@ -182,6 +184,18 @@ def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
     rows = max(1, BLOCK_ENTRIES // noise.dimension)
     for start in range(0, draws, rows):
         yield noise.sample(rng, min(rows, draws - start))
+
+
+def _of_cells(noise: PairedNoise, cells: IntArray, draws: int, rank: int) -> FloatArray:
+    """Quantiles (m,) of |Z_j| from `draws` of one cell of each table: they all have one law."""
+    assert isinstance(noise.body, TableMoments)
+    rng, levels = np.random.default_rng(PUBLIC_SEED), noise.body.levels
+    rows = max(1, BLOCK_ENTRIES // (2 * len(levels) * sum(levels)))
+    blocks = [
+        np.abs(noise.sample_cells(rng, min(rows, draws - start))) for start in range(0, draws, rows)
+    ]
+    found = np.partition(np.concatenate(blocks), rank - 1, axis=0)[rank - 1]
+    return np.where(cells[:, 0] < 0, 0.0, found[cells[:, 0], cells[:, 1]])
 
 
 def _largest(noise: Noise, draws: int, count: int) -> FloatArray:

@@ -36,6 +36,9 @@ class TableContrasts:
     levels: tuple[int, ...]
     matrix: sp.csr_array
     constant: FloatArray
+    #: Two columns (m, 2) for each answer that is the share of one cell of their table, twice the
+    #: same for one column; -1 for the table of no column. None if answers are other shares.
+    cells: IntArray | None = None
 
 
 class SignProducts(TableContrasts):
@@ -73,7 +76,8 @@ def table_contrasts(workload: Workload) -> TableContrasts | None:
         m, singles = workload.n_queries, len(levels)
         stretch = sp.diags_array(np.repeat([math.sqrt(2), 2.0], [singles, m - singles]))
         return TableContrasts(levels, sp.csr_array(stretch), np.zeros(m))
-    return TableContrasts(levels, *_of_tables(workload, zero_sum_basis, cell=-1))
+    matrix, constant = _of_tables(workload, zero_sum_basis, cell=-1)
+    return TableContrasts(levels, matrix, constant, _cell_columns(workload))
 
 
 def sign_products(workload: Workload) -> SignProducts | None:
@@ -90,6 +94,21 @@ def sign_products(workload: Workload) -> SignProducts | None:
         m = workload.n_queries
         return SignProducts(levels, sp.csr_array(sp.eye_array(m)), np.zeros(m))
     return SignProducts(levels, *_of_tables(workload, _half_signs, cell=0))
+
+
+def _cell_columns(workload: Workload) -> IntArray:
+    """The columns (m, 2) whose table each answer is a cell of, as in `TableContrasts`."""
+    if isinstance(workload, Marginals):
+        sets = list(itertools.combinations(range(workload.d), workload.k))
+        return np.array([(own[0], own[-1]) for own in sets])
+    assert isinstance(workload, MarginalTables)
+    place = np.cumsum([count > 1 for count in workload.levels]) - 1
+    found = np.full((workload.n_queries, 2), -1)
+    for table, cells in zip(workload.tables, workload.slices, strict=True):
+        own = [place[i] for i in table if workload.levels[i] > 1]
+        if own:
+            found[cells] = own[0], own[-1]
+    return found
 
 
 def _half_signs(_: int) -> FloatArray:

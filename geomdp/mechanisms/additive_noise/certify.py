@@ -54,7 +54,6 @@ from geomdp.noise import (
 from geomdp.noise.differences import ConeNoise, wishart_difference
 from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.rounding import Numbers, Rounded, public_grid
-from geomdp.noise.tables import cell_map
 from geomdp.privacy import Adjacency
 
 #: Certified slack tau (X-GRID). A rounded release uses the body found in float64, made 1 + tau
@@ -179,11 +178,10 @@ def _exact_cone(
             return cone_noise(found, noise.rate, change.adjacency)
         return None
     # For products of signs, the map is exact in float64, because its entries are +-2^-k. For cells
-    # of tables, `cell_map` finds the exact rational map. Simplices and boxes need no map. A cut
+    # of tables, `exact_cells` is the exact rational map. Simplices and boxes need no map. A cut
     # body contains the points of all records, because records satisfy all inequalities.
     if isinstance(body, TableMoments) and noise.matrix is not None:
-        constant = noise.constant if isinstance(noise, ConeNoise) else None
-        return None if cell_map(body.levels, noise.matrix, constant) is None else noise
+        return None if noise.exact_cells is None else noise
     return noise if isinstance(body, Elliptope | Simplex | Box) else None
 
 

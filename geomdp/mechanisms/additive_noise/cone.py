@@ -255,7 +255,7 @@ class TightCone(PureMechanism):
         body, epsilon = tight_table_moments(self._contrasts.levels), self.privacy.epsilon
         matrix, constant = self._contrasts.matrix, self._contrasts.constant
         if change.adjacency is Adjacency.REPLACE_ONE:
-            return PairedNoise(body, epsilon, matrix)
+            return PairedNoise(body, epsilon, matrix, self._contrasts.cells)
         return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
 
 
