@@ -139,6 +139,11 @@ def test_import_leaves_out(heavy: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_compiled_code_is_loaded_only_where_it_is_used() -> None:
+    code = "import geomdp, sys; geomdp.advise, geomdp.mechanisms.Laplace; assert 'numba' not in "
+    subprocess.run([sys.executable, "-c", code + "sys.modules"], check=True)
+
+
 @pytest.mark.parametrize("folder", ["geomdp", "experiments"])
 def test_no_folder_has_more_than_twenty_entries(folder: str) -> None:
     files = subprocess.run(

@@ -16,6 +16,7 @@ from geomdp._validation import require_type
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle, Verb, checked_body
 from geomdp.bodies.boxes import Box
+from geomdp.bodies.point_sets import can_triangulate, hull_vertices
 from geomdp.bodies.products import LinearImage, Product
 from geomdp.bodies.ray_shooting import (
     OracleShooter,
@@ -27,7 +28,6 @@ from geomdp.bodies.ray_shooting import (
 from geomdp.bodies.simplices import Simplex
 from geomdp.bodies.spectral import Spectraplex, SymmetricSpectral
 from geomdp.bodies.symmetrised import Scaled, difference_body, symmetric_hull
-from geomdp.bodies.triangulation import can_triangulate, hull_vertices
 from geomdp.bodies.vpolytope import VPolytope, cut_into_simplices
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency

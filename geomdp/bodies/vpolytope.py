@@ -24,16 +24,16 @@ from geomdp.bodies.base import (
     off_span,
     ratio_test,
 )
-from geomdp.bodies.column_generation import VertexColumns
 from geomdp.bodies.linear_programs import origin_depth
-from geomdp.bodies.ray_shooting import PolytopeByRays, RayShooter, VertexGauge
-from geomdp.bodies.triangulation import (
+from geomdp.bodies.point_sets import (
     Triangulation,
+    VertexColumns,
     WholeCones,
     can_triangulate,
     triangulate,
     whole_cones,
 )
+from geomdp.bodies.ray_shooting import PolytopeByRays, RayShooter, VertexGauge
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
 from geomdp.bodies.base import Body, MissingOracle, checked_body
-from geomdp.bodies.column_generation import OracleColumns, VertexColumns
+from geomdp.bodies.point_sets import OracleColumns, VertexColumns
 from geomdp.bodies.vpolytope import VPolytope
 
 if TYPE_CHECKING:

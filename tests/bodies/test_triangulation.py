@@ -12,9 +12,8 @@ from scipy.spatial import ConvexHull
 
 import geomdp as gd
 from geomdp.bodies import CrossPolytope, TriangulatedPolytope
-from geomdp.bodies import triangulation as module
-from geomdp.bodies.sensitivity import exact_noise_bodies, triangulated_neighbours
-from geomdp.bodies.triangulation import (
+from geomdp.bodies import point_sets as module
+from geomdp.bodies.point_sets import (
     MAX_SIMPLICES,
     MAX_WORK,
     can_triangulate,
@@ -24,6 +23,7 @@ from geomdp.bodies.triangulation import (
     triangulate,
     whole_cones,
 )
+from geomdp.bodies.sensitivity import exact_noise_bodies, triangulated_neighbours
 from tests.catalogue import cube, gaussian
 
 

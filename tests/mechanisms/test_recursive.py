@@ -11,8 +11,8 @@ from geomdp import sample_uniform
 from geomdp.advice import advise
 from geomdp.audit import audit
 from geomdp.bodies import Box, SlabBody, neighbour_body
+from geomdp.bodies.point_sets import triangulate
 from geomdp.bodies.sensitivity import exact_noise_bodies
-from geomdp.bodies.triangulation import triangulate
 from geomdp.mechanisms import KNorm, Recursive
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise.recursive import Variant
