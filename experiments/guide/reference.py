@@ -235,6 +235,7 @@ def _toctree(names: tuple[str, ...] | list[str]) -> str:
 #: How the table of mechanisms writes the guarantees that a mechanism can give.
 DEFINITIONS = {
     Guarantees.PURE: "ε, which implies the others",
+    Guarantees.PURE_OR_RHO: "ε, which implies (ε, δ); ρ",
     Guarantees.CONCENTRATED: "(ε, δ), ρ",
     Guarantees.ANY: "ε, (ε, δ), ρ",
 }

@@ -53,7 +53,7 @@ def exact_epsilon(step: float, steps: int, delta: float) -> float:
 
 
 def zcdp_epsilon(step: float, steps: int, delta: float) -> float:
-    """Total epsilon by zCDP: rho = T epsilon_0^2 / 2, converted at the best Renyi order."""
+    """Total epsilon by zCDP: rho = T epsilon_0 tanh(epsilon_0 / 2), at the best Renyi order."""
     rho = gd.privacy.basic_composition([gd.privacy.pure_to_zcdp(gd.PureDP(step))] * steps)
     assert isinstance(rho, gd.ZCDP)
     return gd.privacy.zcdp_to_approx_optimal_order(rho, delta).epsilon

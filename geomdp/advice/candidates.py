@@ -66,7 +66,8 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.projected import MAX_DRAWS
 from geomdp.mechanisms.reduced_answers import best_dimension, distortion_bound, width_limit
-from geomdp.privacy import PureDP
+from geomdp.privacy import ZCDP, PureDP
+from geomdp.privacy.definitions import calibrated_epsilon
 from geomdp.workloads import (
     Marginals,
     MarginalTables,
@@ -120,16 +121,24 @@ class Guarantees(enum.Enum):
     """The guarantees that a mechanism can give; the command line lists the values of this enum."""
 
     PURE = "any; releases are epsilon-DP"
+    PURE_OR_RHO = "any; for --delta, releases are epsilon-DP"
     CONCENTRATED = "--epsilon --delta, or --rho"
     ANY = "any"
 
     def met_by(self, setting: Setting) -> Setting:
         """The setting, with a guarantee that the mechanism gives and that implies the one asked."""
-        if self is Guarantees.PURE:
+        own = {Guarantees.PURE: (), Guarantees.PURE_OR_RHO: (ZCDP,)}.get(self)
+        if own is not None and not isinstance(setting.privacy, own):
             return replace(setting, privacy=setting.pure)
         if self is Guarantees.CONCENTRATED and isinstance(setting.privacy, PureDP):
             raise InapplicableError("Gaussian noise is never purely private")
         return setting
+
+    def most_epsilon(self, setting: Setting) -> float:
+        """An epsilon for which the noise of every such mechanism is epsilon-DP."""
+        met = self.met_by(setting).privacy
+        # Of all geometric and Laplace noise with a given rho, Laplace noise has the most epsilon.
+        return calibrated_epsilon(met, 0.0) if isinstance(met, ZCDP) else met.epsilon
 
 
 @dataclass(frozen=True)
@@ -166,8 +175,9 @@ class Candidate:
         return STEPS if issubclass(self.kind, AdditiveMechanism) else ()
 
     def is_stronger(self, setting: Setting) -> bool:
-        """Whether the mechanism is purely private, and the guarantee asked is not pure privacy."""
-        return self.guarantees is Guarantees.PURE and not isinstance(setting.privacy, PureDP)
+        """Whether the noise is always purely private, and the guarantee asked is not."""
+        pure = self.guarantees in (Guarantees.PURE, Guarantees.PURE_OR_RHO)
+        return pure and not isinstance(setting.privacy, PureDP)
 
     def built(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a caller who asks for it by name."""
@@ -303,6 +313,7 @@ CANDIDATES = (
     Candidate(
         kind=Laplace,
         flag="laplace",
+        guarantees=Guarantees.PURE_OR_RHO,
         summary="independent Laplace noise on every query",
         suits="It adds independent noise to every query. This is best if one record changes few "
         "answers.",
@@ -310,6 +321,7 @@ CANDIDATES = (
     Candidate(
         kind=Geometric,
         flag="geometric",
+        guarantees=Guarantees.PURE_OR_RHO,
         summary="like laplace, with noise on whole numbers, for queries that count",
         suits="Its noise is whole, like the counts to which it is added. For large epsilon it is "
         "almost always 0.",

@@ -20,6 +20,7 @@ from geomdp.advice.candidates import (
     SHRUNK,
     WIDTH_DIRECTIONS,
     Candidate,
+    Guarantees,
     Step,
 )
 from geomdp.advice.setting import (
@@ -277,11 +278,12 @@ def _check_projection(noisy: Built, setting: Setting) -> None:
 # {v : v^T Cov(Z)^-1 v <= 2 sinh(epsilon/2)^2} contains D. Let T be the least trace of S over all
 # ellipsoids {v : v^T S^-1 v <= 1} that contain D. Then E ||Z||^2 >= T / (2 sinh(epsilon / 2)^2).
 # The best Gaussian noise has E ||Z||^2 = T sigma^2, where sigma is its scale for sensitivity 1.
-# Under rho-zCDP, sigma^2 = 1 / epsilon^2 for epsilon = sqrt(2 rho). So no epsilon-DP noise is
-# better if 2 sinh(epsilon / 2)^2 <= epsilon^2, that is, for rho up to 4.4.
+# Under rho-zCDP, sigma^2 = 1 / (2 rho). So no epsilon-DP noise is better if sinh(epsilon / 2)^2 is
+# at most rho. For rho = epsilon tanh(epsilon / 2), as for any epsilon-DP mechanism, this holds for
+# rho up to 1.73. The epsilon of Laplace and geometric noise is larger: see `most_epsilon`.
 #
 # Ghosh-Roughgarden-Sundararajan 2012 and Geng-Viswanath 2016 for one query; formula sheet JL-ELL,
-# JL-GAUSS, JL-L13b. The bound for many queries is derived here.
+# JL-GAUSS, JL-L13b, X-TANH. The bound for many queries is derived here.
 
 #: The error of every Gaussian noise is at least this share of the error of the best one found: the
 #: trace of the ellipsoid of `Matrix` exceeds the least trace by 0.5% at most.
@@ -290,14 +292,14 @@ OPTIMAL = 0.995
 MOST_EPSILON = 300.0
 
 
-def pure_noise_floor(trials: Trials) -> float:
-    """A lower bound, per query, on the predictions of purely private noise, projected or not.
+def pure_noise_floor(trials: Trials, epsilon: float) -> float:
+    """A lower bound, per query, on the predictions of epsilon-DP noise, projected or not.
 
     As in `projection_floor`, a projection errs by at least (s / m)^(1/2), where the inequalities
     above this function bound the first two of the three numbers. Under add/remove, q - q' is the
     sum of two differences of neighbours, so epsilon counts twice. If it is not known, it is 0.
     """
-    setting, epsilon = trials.setting, trials.setting.pure.epsilon
+    setting = trials.setting
     if isinstance(setting.privacy, PureDP) or epsilon > MOST_EPSILON:
         return 0.0
     gaussian = min((t.prediction.value for t in trials.built if _is_optimal(t)), default=0.0)
@@ -419,10 +421,13 @@ def try_for_every_n(setting: Setting, *, use_least: bool = False) -> Trials:
         if not candidate.is_stronger(setting):
             trials.attempt(candidate)
     # Noise that is provably not the best for n records is not the best for more records either.
-    floor = pure_noise_floor(trials)
+    floors: dict[Guarantees, float] = {}
     for candidate in any_n:
         if candidate.is_stronger(setting):
-            trials.attempt(candidate, floor)
+            guarantees = candidate.guarantees
+            if guarantees not in floors:
+                floors[guarantees] = pure_noise_floor(trials, guarantees.most_epsilon(setting))
+            trials.attempt(candidate, floors[guarantees])
     noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
     # Only the best noise is shrunk: the prediction of shrunk noise grows with that of the noise.
     for noisy in noises[:1]:

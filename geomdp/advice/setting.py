@@ -30,7 +30,7 @@ from geomdp.noise import KNormNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.noise.knorm import MappedNoise
-from geomdp.privacy import Adjacency, Privacy, PureDP
+from geomdp.privacy import Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
@@ -253,7 +253,8 @@ check_whole = requires(
 
 def geometric_differs(setting: Setting) -> None:
     check_whole(setting)
-    setting = replace(setting, privacy=setting.pure)
+    if isinstance(setting.privacy, ApproxDP):
+        setting = replace(setting, privacy=setting.pure)
     least = setting.made(Geometric).predicted_rmse.value
     if setting.made(Laplace).predicted_rmse.value < least * (1 + SAME_ERROR):
         raise InapplicableError("the error of Laplace is larger by less than 0.01%")

@@ -394,16 +394,18 @@ def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> fl
 
 
 def pure_to_zcdp(privacy: PureDP) -> ZCDP:
-    """epsilon-DP implies (epsilon^2 / 2)-zCDP, for the same adjacency.
+    """epsilon-DP implies (epsilon tanh(epsilon / 2))-zCDP, for the same adjacency.
 
-    ``ValueError`` if epsilon is outside [1e-150, 1e150]: its square may not fit in float64.
-    Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
+    No smaller rho holds for all epsilon-DP mechanisms: randomised response needs this one. It is
+    below epsilon^2 / 2 (Bun-Steinke 2016, Proposition 1.4) and below epsilon. ``ValueError`` if
+    epsilon is outside [1e-150, 1e150], where its square may not fit in float64.
+    Harrison-Manurangsi 2025 (arXiv 2510.25746); formula sheet X-TANH.
 
     Examples
     --------
     >>> import geomdp as gd
     >>> print(gd.privacy.pure_to_zcdp(gd.PureDP(1.0)))
-    0.5-zCDP
+    0.462118-zCDP
     """
     check_privacy(privacy, PureDP)
     if not 1e-150 <= privacy.epsilon <= 1e150:
@@ -411,15 +413,57 @@ def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     return ZCDP(rho_of_pure(privacy.epsilon))
 
 
-def rho_of_pure(epsilon: float) -> float:
-    """epsilon^2 / 2, rounded up; infinite beyond float64."""
-    return rounded_up(lambda e: e * e / 2, epsilon)
+def rho_of_pure(epsilon: float, step: float = 1.0) -> float:
+    """The least rho of epsilon-DP noise, rounded up; infinite beyond float64.
+
+    By default, this is rho for the worst epsilon-DP mechanism, epsilon tanh(epsilon / 2). For noise
+    with probabilities proportional to e^(-epsilon |z|) on the multiples z of `step`, moved by a
+    multiple of at most 1, or Laplace noise (`step` = 0), it is
+
+        rho = epsilon - t / sinh(t) (1 - e^-epsilon)  with t = `step` epsilon,
+
+    where t / sinh(t) = 1 for t = 0. As a function of a change c in place of 1, rho is convex and 0
+    at c = 0. So it also holds for independent noise on many numbers whose changes add up to at most
+    1, and it increases with `step`, so the largest of several steps holds for all (X-TANH).
+    """
+    # Proof. Let L be the privacy loss, and E the integral or sum over the root of the product of
+    # the two laws. Both laws are symmetric about their centres, so for k = 2 a - 1 the Renyi
+    # divergence of order a is ln(F(k^2)) / (a - 1) with F(k^2) = E cosh(k L / 2) and F(1) = 1. If
+    # ln F is concave, the divergence is at most 4 a F'(1), which is a times that of order 1, rho.
+    # Randomised response is the worst mechanism at every order. Its F is cosh(k epsilon / 2) /
+    # cosh(epsilon / 2), and ln cosh(sqrt(u) x) has the derivative x tanh(sqrt(u) x) /
+    # (2 sqrt(u)) in u, which falls. For noise on a lattice, F is a positive multiple of
+    #     2 cosh(k j t / 2) / (1 - q) + sum over 0 < i < j of cosh(k t (i - j / 2)),
+    # with q = e^-t, if it is moved by j steps. For k = iw and z = e^(iwt), it is 0 only if z^j
+    # times (z - q) / (1 - q z) is 1, which has j + 1 solutions, all with |z| = 1. So all zeros
+    # u = k^2 of F are real and below 0, and F has order 1/2: ln F(u) is a constant plus a sum of
+    # ln(1 + u / c) over positive c, which is concave. The limit j to infinity is Laplace noise.
+    if step == 1:
+        return rounded_up(lambda e: e * (e / 2).tanh(), epsilon)
+    if step == 0:
+        return rounded_up(lambda e: e + (-e).expm1(), epsilon)
+    return rounded_up(lambda e, s: e + s * e / (s * e).sinh() * (-e).expm1(), epsilon, step)
+
+
+def largest_epsilon(rho: float, step: float = 1.0) -> float:
+    """The largest epsilon whose `rho_of_pure` for the same `step` is at most `rho`."""
+    # For every step, rho(epsilon) is at most epsilon and epsilon^2 / 2, and at least
+    # epsilon^2 / (2 + epsilon), which is at least rho at the upper end.
+    root = math.sqrt(2) * math.sqrt(rho)
+    least, most = max(rho, root) * (1 - 1e-12), (rho + root) * (1 + 1e-12)
+    return largest_at_most(lambda epsilon: rho_of_pure(epsilon, step), rho, least, most)
+
+
+def calibrated_epsilon(privacy: PureDP | ZCDP, step: float) -> float:
+    """The epsilon with which noise as in `rho_of_pure` gives `privacy`."""
+    return privacy.epsilon if isinstance(privacy, PureDP) else largest_epsilon(privacy.rho, step)
 
 
 def pure_implying(privacy: Privacy) -> PureDP:
     """The largest epsilon for which epsilon-DP implies `privacy`, for the same adjacency.
 
-    epsilon-DP implies (epsilon, delta)-DP for every delta, and (epsilon^2 / 2)-zCDP (GEN-2).
+    epsilon-DP implies (epsilon, delta)-DP for every delta (GEN-2), and (epsilon
+    tanh(epsilon / 2))-zCDP (X-TANH).
     """
     check_privacy(privacy)
     match privacy:
@@ -428,8 +472,7 @@ def pure_implying(privacy: Privacy) -> PureDP:
         case ApproxDP(epsilon=epsilon):
             return PureDP(epsilon)
         case ZCDP(rho=rho):
-            # Rounded down: epsilon^2 / 2 <= rho holds for the float64 values in exact arithmetic.
-            return PureDP(-rounded_up(lambda r: -(2 * r).sqrt(), rho))
+            return PureDP(largest_epsilon(rho))
 
 
 def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:

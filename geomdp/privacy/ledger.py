@@ -79,8 +79,8 @@ class Ledger:
     Spends compose adaptively. Under a `PureDP` budget, epsilons add up, and only pure spends are
     granted. Under an `ApproxDP` budget, epsilons and deltas add up (basic composition), and zCDP
     spends are refused. Under a `ZCDP` budget, rhos add up, a pure spend counts as
-    rho = epsilon^2 / 2, and approximate spends are refused. The total rho implies
-    (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
+    rho = epsilon tanh(epsilon / 2), and approximate spends are refused. The total rho implies
+    (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2, X-TANH).
 
     A spend is on disk before it is granted, and the whole file is verified before every spend: if
     recorded spends were lost or changed, no more are granted. Only a ledger that was open before

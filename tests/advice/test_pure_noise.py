@@ -11,7 +11,7 @@ import pytest
 
 from geomdp import sample_complexity_bracket
 from geomdp.advice import advise, comparison
-from geomdp.advice.candidates import CANDIDATES, PROJECTED, Guarantees, coarse
+from geomdp.advice.candidates import CANDIDATES, PROJECTED, coarse
 from geomdp.advice.comparison import OPTIMAL, Trials, pure_noise_floor
 from geomdp.advice.setting import InapplicableError, Setting
 from geomdp.bounds import RMS
@@ -19,6 +19,7 @@ from geomdp.mechanisms import (
     Gaussian,
     Geometric,
     KNorm,
+    Laplace,
     Matrix,
     Projected,
     Recursive,
@@ -26,7 +27,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP
-from geomdp.privacy.definitions import pure_implying
+from geomdp.privacy.definitions import largest_epsilon
 from geomdp.workloads import (
     ChosenTables,
     Explicit,
@@ -72,31 +73,59 @@ def test_k_norm_noise_beats_gaussian_noise_for_a_small_delta() -> None:
 
 def test_whole_noise_beats_gaussian_noise_for_a_large_rho() -> None:
     small, large = (
-        advise(ONE_QUERY, n=10**5, privacy=ZCDP(rho), exact_only=True) for rho in (2.0, 12.5)
+        advise(ONE_QUERY, n=10**5, privacy=ZCDP(rho), exact_only=True) for rho in (1.5, 12.5)
     )
     assert isinstance(additive_within(small.best), Gaussian)
     assert isinstance(additive_within(large.best), Geometric)
-    assert large.best.guarantee.privacy == PureDP(5.0)
-    assert large.best.predicted_rmse.value < 0.6 * 1e-5 / math.sqrt(2 * 12.5)
+    assert large.best.guarantee.privacy == ZCDP(12.5)
+    assert large.best.predicted_rmse.value < 0.1 * 1e-5 / math.sqrt(2 * 12.5)
+
+
+def test_one_count_by_laplace_noise_from_rho_1_634_and_by_geometric_noise_from_1_734() -> None:
+    """Where the pure noise starts to win against Gaussian noise (X-TANH).
+
+    The epsilon solves epsilon^2 / 4 = epsilon + e^-epsilon - 1 for Laplace noise, and
+    sinh(epsilon) = 2 epsilon for geometric noise.
+    """
+    # Answers in halves of a unit, so that no whole-number noise applies.
+    half = Explicit(np.array([[0.0, 0.5]]))
+    for rho, wins in ((1.634, False), (1.635, True)):
+        laplace = Laplace(half, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
+        gaussian = Gaussian(half, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
+        assert (laplace < gaussian) is wins
+    for rho, wins in ((1.7335, False), (1.7345, True)):
+        geometric = Geometric(ONE_QUERY, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
+        gaussian = Gaussian(ONE_QUERY, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
+        assert (geometric < gaussian) is wins
 
 
 @pytest.mark.parametrize(
-    ("asked", "left"),
+    ("asked", "stated", "left"),
     [
-        (ZCDP(12.5), {"rho": 0.0}),  # 5-DP implies 12.5-zCDP
-        (ApproxDP(5.0, 1e-9), {"epsilon": 0.0, "delta": 1e-9}),
+        (ZCDP(12.5), ZCDP(12.5), {"rho": 0.0}),
+        (ApproxDP(5.0, 1e-9), PureDP(5.0), {"epsilon": 0.0, "delta": 1e-9}),
     ],
     ids=str,
 )
-def test_a_release_states_and_spends_what_is_proved(asked, left) -> None:
+def test_a_release_states_and_spends_what_is_proved(asked, stated, left) -> None:
     mechanism = advise(ONE_QUERY, n=200, privacy=asked, exact_only=True).best
     with Ledger(asked) as ledger:
         release = mechanism.release(np.zeros(200, dtype=int), ledger=ledger)
-        assert release.guarantee.privacy == PureDP(5.0)
-        assert str(release.guarantee).startswith("5-DP, replace-one")
-        assert "5-DP" in repr(release)
-        assert [spend.privacy for spend in ledger.spends()] == [PureDP(5.0)]
+        assert release.guarantee.privacy == stated
+        assert str(release.guarantee).startswith(f"{stated}, replace-one")
+        assert str(stated) in repr(release)
+        assert [spend.privacy for spend in ledger.spends()] == [stated]
         assert ledger.left() == left
+
+
+def test_pure_noise_for_zcdp_states_the_largest_epsilon_that_the_rho_allows() -> None:
+    setting = Setting(Histogram(4), 200, ZCDP(12.5), Adjacency.REPLACE_ONE, exact_only=True)
+    row = next(row for row in CANDIDATES if row.name == "KNorm(exact=True)")
+    mechanism = row.built(setting)
+    assert mechanism.guarantee.privacy == PureDP(largest_epsilon(12.5))
+    with Ledger(ZCDP(12.5)) as ledger:
+        mechanism.release(np.zeros(200, dtype=int), ledger=ledger)
+        assert ledger.left()["rho"] == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -106,11 +135,12 @@ def test_no_pure_noise_is_below_the_floor(name, rho, adjacency) -> None:
     workload, compared = WORKLOADS[name], 0
     for n in (3, 30, 3000):
         setting = Setting(workload, n, ZCDP(rho), adjacency, exact_only=True)
-        floor = pure_noise_floor(_gaussian(setting))
-        assert floor > 0
+        trials = _gaussian(setting)
         for row in CANDIDATES:
-            if row.guarantees is not Guarantees.PURE or PROJECTED not in row.steps:
+            if not row.is_stronger(setting) or PROJECTED not in row.steps:
                 continue
+            floor = pure_noise_floor(trials, row.guarantees.most_epsilon(setting))
+            assert floor > 0
             try:
                 noise = row.compared(setting)
                 error = noise.predicted_rmse.value
@@ -137,7 +167,7 @@ def test_gaussian_noise_on_a_large_universe_proves_nothing() -> None:
     answers[:queries], answers[queries] = np.diag(sizes), 0.0
     setting = Setting(Explicit(answers.T), 10**6, ZCDP(0.5), Adjacency.REPLACE_ONE, exact_only=True)
     trials = _gaussian(setting)
-    assert pure_noise_floor(trials) == 0
+    assert pure_noise_floor(trials, setting.pure.epsilon) == 0
     pure = Recursive(setting.workload, n=10**6, privacy=setting.pure)
     assert pure.predicted_rmse.value < 0.8 * trials.least
     advice = advise(setting.workload, n=10**6, privacy=ZCDP(0.5), exact_only=True)
@@ -174,8 +204,8 @@ def _gaussian(setting: Setting) -> Trials:
 @pytest.mark.parametrize("rho", [0.005, 0.5, 4.0])
 def test_geometric_noise_attains_the_floor_on_one_query(rho) -> None:
     setting = Setting(ONE_QUERY, 10**4, ZCDP(rho), Adjacency.REPLACE_ONE, exact_only=True)
-    floor = pure_noise_floor(_gaussian(setting))
-    best = Geometric(ONE_QUERY, n=10**4, privacy=pure_implying(ZCDP(rho))).predicted_rmse.value
+    floor = pure_noise_floor(_gaussian(setting), setting.pure.epsilon)
+    best = Geometric(ONE_QUERY, n=10**4, privacy=ZCDP(rho)).predicted_rmse.value
     assert floor == pytest.approx(OPTIMAL * best, rel=1e-6)
 
 
@@ -187,7 +217,7 @@ def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch) -
         setting = {"n": n, "privacy": privacy, "exact_only": True}
         found = advise(WORKLOADS[name], **setting).best.predicted_rmse.value
         with monkeypatch.context() as patched:
-            patched.setattr(comparison, "pure_noise_floor", lambda trials: 0.0)
+            patched.setattr(comparison, "pure_noise_floor", lambda trials, epsilon: 0.0)
             everything = advise(WORKLOADS[name], **setting).best.predicted_rmse.value
         assert found <= everything * (1 + 1e-9)
 

@@ -374,14 +374,15 @@ def test_pure_noise_states_what_it_proves_and_what_was_asked(run):
     assert "privacy 1-DP, replace-one;" in advised
     assert "(it implies (1, 1e-06)-DP, which was asked for)" in advised
     paid = ("--ledger", "budget", "--budget", "rho=0.5")
-    result = run(*RELEASE, *query, "--rho", "0.5", "--mechanism", "laplace", *paid)
+    result = run(*RELEASE, *query, "--rho", "0.5", "--mechanism", "ball", *paid)
     assert result.code == 0, result.err
     words = result.words
-    assert "privacy 1-DP, replace-one;" in words
+    # 1.04363 tanh(1.04363 / 2) = 0.5.
+    assert "privacy 1.04363-DP, replace-one;" in words
     assert "(it implies 0.5-zCDP, which was asked for)" in words
-    assert str(record()["claim"]).startswith("1-DP, replace-one")
+    assert str(record()["claim"]).startswith("1.04363-DP, replace-one")
     assert record()["asked"] == "0.5-zCDP"
-    # The 1-DP release has used up the whole budget of rho = 0.5.
+    # The release has used up the whole budget of rho = 0.5.
     refused = run(*RELEASE, *query, "--rho", "1e-6", *paid, "--force")
     assert "does not fit" in refused.err
 

@@ -25,7 +25,7 @@ KINDS = {
 }  # fmt: skip
 #: Additive mechanisms, each with the guarantees that the tests use.
 ADDITIVE: dict[str, tuple[Any, tuple[Privacy, ...]]] = {
-    "Laplace": (mechanisms.Laplace, (PureDP(1.0),)),
+    "Laplace": (mechanisms.Laplace, (PureDP(1.0), ZCDP(0.5))),
     "Ball": (mechanisms.Ball, (PureDP(1.0),)),
     "Ellipsoid": (mechanisms.Ellipsoid, (PureDP(1.0),)),
     "KNorm": (mechanisms.KNorm, (PureDP(1.0),)),

@@ -86,9 +86,11 @@ def jl(inner: Entry, law: JLLaw = GaussianMap()) -> Entry:  # noqa: B008
 
 ADDITIVE: dict[str, Entry] = {
     "Laplace": plain(Laplace, PURE),
+    "Laplace zCDP": plain(Laplace, CONCENTRATED),
     # These two are only for workloads with whole-number answers. test_few_queries.py tests the
     # probability ratios of their noise.
     "Geometric": plain(Geometric, PURE, density=False),
+    "Geometric zCDP": plain(Geometric, CONCENTRATED, density=False),
     "LatticeBox": plain(LatticeBox, PURE, density=False),
     "Ball": plain(Ball, PURE),
     "Ellipsoid": plain(Ellipsoid, PURE),

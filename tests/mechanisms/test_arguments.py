@@ -29,6 +29,7 @@ from geomdp.mechanisms import (
     Ellipsoid,
     Fitted,
     Gaussian,
+    Geometric,
     KNorm,
     Laplace,
     Projected,
@@ -75,7 +76,8 @@ def test_wrong_arguments_are_refused(name, words):
 @pytest.mark.parametrize(
     ("kinds", "refused", "words"),
     [
-        ((Laplace, Ball, Ellipsoid, KNorm), (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None), "PureDP"),
+        ((Ball, Ellipsoid, KNorm), (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None), "PureDP"),
+        ((Laplace, Geometric), (ApproxDP(1.0, 1e-6), 1.0, None), "PureDP or ZCDP"),
         ((Gaussian,), (PureDP(1.0), 1.0, None), "ZCDP or ApproxDP"),
     ],
 )

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 import geomdp.mechanisms as mechanisms
 from geomdp.audit import audit
 from geomdp.mechanisms import JL, AdditiveMechanism, Cone, Mechanism, PredictionKind
+from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
 from geomdp.workloads import Explicit, Marginals, explicit_answers
 from tests.mechanisms.catalogue import (
@@ -129,6 +130,7 @@ def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacenc
 
     Gaussian noise of standard deviation sigma, moved by v, is judged by s = |v| / sigma. Its rho is
     s^2 / 2, and its delta at epsilon is Phi(s/2 - eps/s) - e^eps Phi(-s/2 - eps/s) (Balle-Wang).
+    The rho of Laplace noise is the sum of x + e^-x - 1 for x = |v_i| over the scale (X-TANH).
     """
     workload = WORKLOADS[workload]
     noise = build(name, workload, adjacency).noise
@@ -146,6 +148,9 @@ def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacenc
     match privacy:
         case PureDP(epsilon=epsilon):
             assert max(np.abs(ratios).max(), along.max()) <= epsilon * (1 + 1e-9)
+        case ZCDP(rho=rho) if isinstance(noise, LaplaceNoise):
+            x = np.abs(moves) / noise.scale
+            assert (x + np.expm1(-x)).sum(axis=1).max() <= rho * (1 + 1e-9)
         # For Gaussian noise, s^2 / 2 is log f(0) - log f(-v), where f is its density.
         case ZCDP(rho=rho):
             at_zero = noise.log_density_ratio(np.zeros_like(moves), moves)

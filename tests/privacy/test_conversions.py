@@ -1,11 +1,14 @@
 import math
-from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geomdp.mechanisms import Geometric, Laplace
+from geomdp.noise import LaplaceNoise
+from geomdp.noise.few_queries import GeometricNoise
 from geomdp.privacy import (
     ZCDP,
     Adjacency,
@@ -17,9 +20,18 @@ from geomdp.privacy import (
     zcdp_to_approx,
     zcdp_to_approx_optimal_order,
 )
-from geomdp.privacy.definitions import convert_adjacency, pure_implying
+from geomdp.privacy.definitions import (
+    convert_adjacency,
+    largest_epsilon,
+    pure_implying,
+    rho_of_pure,
+)
 from geomdp.privacy.ledger import Spend, affordable, spent_parameters
+from geomdp.workloads import Explicit
 
+#: Orders of Renyi divergences, the first near 1.
+ORDERS = (1 + 1e-6, 1.01, 1.5, 2.0, 5.0, 40.0)
+ONE_COUNT = Explicit(np.array([[0, 1]]))
 EPSILON = np.finfo(np.float64).eps
 rhos = st.floats(1e-9, 1e3)
 deltas = st.floats(1e-300, 0.49)
@@ -39,12 +51,102 @@ def test_pure_to_zcdp_bounds_the_renyi_divergence_of_randomised_response(epsilon
     assert divergence <= order * pure_to_zcdp(PureDP(epsilon)).rho + rounding
 
 
-@given(st.floats(5e-324, 1.7e308))
-def test_pure_privacy_implies_no_more_than_the_rho_asked(rho):
-    epsilon = pure_implying(ZCDP(rho)).epsilon
-    # In exact arithmetic, epsilon^2 / 2 <= rho, and the next larger float64 violates this.
-    assert Fraction(epsilon) ** 2 <= 2 * Fraction(rho)
-    assert Fraction(math.nextafter(epsilon, math.inf)) ** 2 > 2 * Fraction(rho)
+@pytest.mark.parametrize(("epsilon", "rho"), [(1, 0.46212), (2, 1.52319), (3, 2.71544)])
+def test_rho_of_the_worst_pure_mechanism(epsilon, rho):
+    assert pure_to_zcdp(PureDP(epsilon)).rho == pytest.approx(rho, abs=5e-6)
+
+
+@pytest.mark.parametrize(("rho", "epsilon"), [(4.0, 4.993), (8.0, 9.000)])
+def test_epsilon_of_laplace_noise_for_zcdp(rho, epsilon):
+    assert largest_epsilon(rho, 0.0) == pytest.approx(epsilon, abs=5e-4)
+    noise = Laplace(ONE_COUNT, n=1, privacy=ZCDP(rho)).noise
+    assert noise.scale == pytest.approx(1 / epsilon, rel=1e-4)
+
+
+@given(st.floats(5e-324, 1.7e308), st.just(1.0) | st.just(0.0) | st.floats(1e-3, 1.0))
+def test_epsilon_is_the_largest_for_the_rho_asked(rho, step):
+    rho = rho if step == 1 else min(max(rho, 1e-12), 1e12)
+    epsilon = largest_epsilon(rho, step)
+    assert rho_of_pure(epsilon, step) <= rho
+    assert rho_of_pure(math.nextafter(epsilon, math.inf), step) > rho
+
+
+def renyi(first, second, order, weights):
+    """The Renyi divergence of `order` of two densities at points with `weights`."""
+    with mpmath.workdps(40):
+        moment = mpmath.fsum(
+            w * mpmath.exp(order * mpmath.log(p) + (1 - order) * mpmath.log(q))
+            for p, q, w in zip(first, second, weights, strict=True)
+        )
+        return mpmath.log(moment) / (order - 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("steps", [1, 2, 3, 7])
+def test_rho_of_geometric_noise_is_its_largest_divergence_per_order(epsilon, steps):
+    """Pr[Z = z] is proportional to e^(-epsilon |z| / j) for whole z, and z moves by j steps."""
+    tail = math.ceil(90 * steps / epsilon)  # beyond it, a term is below e^-90 of the largest
+    with mpmath.workdps(40):
+        laws = [
+            [mpmath.exp(-mpmath.mpf(epsilon) / steps * abs(z - at)) for z in range(-tail, tail)]
+            for at in (0, steps)
+        ]
+        totals = [mpmath.fsum(law) for law in laws]
+        laws = [[p / total for p in law] for law, total in zip(laws, totals, strict=True)]
+        rho = rho_of_pure(epsilon, 1 / steps)
+        shares = [renyi(*laws, order, [1] * len(laws[0])) / order for order in ORDERS]
+    assert all(share <= rho * (1 + 1e-15) for share in shares)
+    # The supremum is at order 1. The divergences fall short of it in proportion to order - 1.
+    assert shares[0] == pytest.approx(rho, rel=1e-4)
+    assert shares == sorted(shares, reverse=True)
+    assert rho_of_pure(epsilon, 0.0) < rho <= rho_of_pure(epsilon)
+
+
+@given(st.floats(1e-3, 30.0))
+def test_rho_of_laplace_noise_is_its_largest_divergence_per_order(epsilon):
+    rho, shares = rho_of_pure(epsilon, 0.0), []
+    for order in ORDERS:
+        with mpmath.workdps(40):
+            a, e = mpmath.mpf(order), mpmath.mpf(epsilon)
+            moment = a * mpmath.exp((a - 1) * e) + (a - 1) * mpmath.exp(-a * e)
+            shares.append(mpmath.log(moment / (2 * a - 1)) / (a - 1) / a)
+    assert all(share <= rho * (1 + 1e-15) for share in shares)
+    assert shares[0] == pytest.approx(rho, rel=1e-4)
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=5),
+    st.sampled_from([1, 2, 3]),
+    st.floats(0.01, 20.0),
+)
+def test_rho_holds_for_changes_of_many_numbers(changes, unit, epsilon):
+    """Changes by c_i steps, which add up to at most 1, lose at most the rho of the step.
+
+    A number that changes by c steps loses the KL divergence t (c - (1 - q^c) 2 q / (1 - q^2)), for
+    q = e^-t and t = epsilon times the step.
+    """
+    total = max(1, sum(changes)) * unit
+    lost = 0.0
+    for change in changes:
+        t = epsilon * unit / total
+        lost += t * change - t / math.sinh(t) * -math.expm1(-t * change)
+    assert lost <= rho_of_pure(epsilon, unit / total) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.5, 2.0, 8.0])
+def test_noise_for_zcdp_loses_all_of_the_rho_and_no_more(rho):
+    """The least scale: rho of the noise that the mechanisms add, by its own parameters."""
+    for answers in ([[0, 1]], [[0, 3]], [[0, 2, 3]]):
+        workload = Explicit(np.array(answers))
+        change = float(max(answers[0]))
+        geometric = Geometric(workload, n=1, privacy=ZCDP(rho)).noise
+        laplace = Laplace(workload, n=1, privacy=ZCDP(rho)).noise
+        assert isinstance(geometric, GeometricNoise)
+        assert isinstance(laplace, LaplaceNoise)
+        unit = 3.0 if answers == [[0, 3]] else 1.0
+        for scale, t in ((laplace.scale, 0.0), (geometric.scale, unit / geometric.scale)):
+            lost = change / scale - (t / math.sinh(t) if t else 1.0) * -math.expm1(-change / scale)
+            assert rho * (1 - 1e-9) <= lost <= rho * (1 + 1e-12)
 
 
 @given(st.floats(1e-12, 1e12))
@@ -55,8 +157,10 @@ def test_a_zcdp_ledger_charges_pure_privacy_no_more_than_the_rho_asked(rho):
 
 
 def test_pure_privacy_that_implies_other_guarantees():
-    assert pure_implying(ZCDP(0.5)) == PureDP(1.0)
-    assert pure_implying(ZCDP(4.5)) == PureDP(3.0)
+    for rho in (0.5, 4.5):
+        # Less noise than with epsilon^2 / 2 as the rho of a pure mechanism.
+        assert pure_implying(ZCDP(rho)).epsilon > math.sqrt(2 * rho)
+        assert pure_implying(ZCDP(rho)).epsilon == largest_epsilon(rho)
     assert pure_implying(ApproxDP(0.3, 1e-6)) == pure_implying(PureDP(0.3)) == PureDP(0.3)
 
 

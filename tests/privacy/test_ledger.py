@@ -48,10 +48,10 @@ def test_pure_spends_add_up_to_exactly_the_budget() -> None:
     assert len(ledger.spends()) == 10
 
 
-def test_zcdp_budget_takes_pure_spends_as_half_their_square() -> None:
+def test_zcdp_budget_takes_pure_spends_by_the_worst_pure_mechanism() -> None:
     ledger = Ledger(ZCDP(1.0))
     ledger.spend(claim(PureDP(1.0)), "pure")
-    ledger.spend(claim(ZCDP(0.5)), "gaussian")
+    ledger.spend(claim(ZCDP(1 - math.tanh(0.5))), "gaussian")
     with pytest.raises(BudgetExhausted):
         ledger.spend(claim(ZCDP(1e-6)), "one more")
     with pytest.raises(ValueError, match="zCDP budget cannot pay"):
@@ -59,12 +59,13 @@ def test_zcdp_budget_takes_pure_spends_as_half_their_square() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 0.5, 2.0, 3.0])
-def test_a_pure_spend_costs_half_its_square_whatever_it_is(epsilon: float) -> None:
-    ledger = Ledger(ZCDP(epsilon**2 / 2))
+def test_a_pure_spend_costs_what_randomised_response_needs(epsilon: float) -> None:
+    rho = epsilon * math.tanh(epsilon / 2)
+    ledger = Ledger(ZCDP(rho))
     ledger.spend(claim(PureDP(epsilon)), "pure")
-    assert ledger.left() == {"rho": 0.0}
+    assert ledger.left()["rho"] == pytest.approx(0.0, abs=1e-15)
     with pytest.raises(BudgetExhausted):
-        Ledger(ZCDP(epsilon**2 / 2 * (1 - 1e-9))).spend(claim(PureDP(epsilon)), "pure")
+        Ledger(ZCDP(rho * (1 - 1e-9))).spend(claim(PureDP(epsilon)), "pure")
 
 
 def test_approximate_budget_adds_up_both_parameters() -> None:

@@ -29,7 +29,7 @@ from geomdp.privacy import (
     zcdp_to_approx,
     zcdp_to_approx_optimal_order,
 )
-from geomdp.privacy.definitions import printed, printed_down
+from geomdp.privacy.definitions import printed, printed_down, rho_of_pure
 from geomdp.privacy.ledger import Spend, affordable, spent_parameters
 
 #: Bits of the exact values. Numbers between 2^-1074 and 2^1024 are added without rounding.
@@ -96,12 +96,24 @@ COSTS = {
     "pure spend under zCDP": (
         [wide],
         lambda epsilon: spent_parameters(ZCDP(1.0), [Spend("", PureDP(epsilon))])["rho"],
-        lambda epsilon: epsilon**2 / 2,
+        lambda epsilon: epsilon * mpmath.tanh(epsilon / 2),
     ),
     "pure to zCDP": (
         [st.floats(1e-150, 1e150)],
         lambda epsilon: pure_to_zcdp(PureDP(epsilon)).rho,
-        lambda epsilon: epsilon**2 / 2,
+        lambda epsilon: epsilon * mpmath.tanh(epsilon / 2),
+    ),
+    "rho of Laplace noise": (
+        [st.floats(1e-6, 1e12)],
+        lambda epsilon: rho_of_pure(epsilon, 0.0),
+        lambda epsilon: epsilon + mpmath.expm1(-epsilon),
+    ),
+    "rho of geometric noise": (
+        [st.floats(1e-6, 1e4), st.floats(1e-6, 1.0)],
+        rho_of_pure,
+        lambda epsilon, step: (
+            epsilon + step * epsilon / mpmath.sinh(step * epsilon) * mpmath.expm1(-epsilon)
+        ),
     ),
     "zCDP to approximate": (
         [wide, deltas],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
 import numpy as np
 
-from geomdp.mechanisms.additive_noise.base import PureMechanism
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, PureMechanism
 from geomdp.mechanisms.additive_noise.certify import Origin
 from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change, ExactSums
 from geomdp.mechanisms.base import LARGEST_SUM
@@ -16,14 +17,15 @@ from geomdp.noise.few_queries import (
     LatticeBoxNoise,
     StaircaseNoise,
 )
-from geomdp.privacy.definitions import laplace_scale
+from geomdp.privacy import ZCDP, PureDP
+from geomdp.privacy.definitions import calibrated_epsilon, laplace_scale
 
 
 class InexactSumsError(ValueError):
     """Sums of answers, or their changes between neighbours, are not exact in float64."""
 
 
-class LatticeMechanism(PureMechanism):
+class LatticeMechanism(AdditiveMechanism):
     """Noise on a lattice that contains all changes; sums are below 2^53, so exact and on it."""
 
     origin, at_once = Origin.FORMULA, True
@@ -64,14 +66,19 @@ class Geometric(LatticeMechanism):
     whole number of which all changes of sum i are multiples. It is 1 if sum i never changes, for
     more than 2^22 answers, or for an answer of modulus 2^52 or more.
 
-    Notation and parameters are those of `AdditiveMechanism`. ``ValueError`` also if the answers are
-    not known to be whole numbers, or if D_1, or a sum over n records, can be 2^53 or more.
+    Notation and parameters are those of `AdditiveMechanism`. `privacy` is a `PureDP`, or a `ZCDP`
+    with rho = epsilon - t / sinh(t) (1 - e^-epsilon) for t = epsilon max u_i / D_1; for one count
+    this is epsilon tanh(epsilon / 2). ``ValueError`` also if the answers are not known to be whole
+    numbers, or if D_1, or a sum over n records, can be 2^53 or more.
 
     Notes
     -----
-    Privacy: epsilon-DP in real arithmetic. Sums of neighbours differ by a possible value v of Z
-    with ||v||_1 <= D_1. A shift by v changes the probability of a value of Z by at most the factor
-    exp(epsilon ||v||_1 / D_1). The sampler is exact, and a noisy sum is a whole number.
+    Privacy: epsilon-DP or rho-zCDP in real arithmetic. Sums of neighbours differ by a possible
+    value v of Z with ||v||_1 <= D_1. A shift by v changes the probability of a value of Z by at
+    most the factor exp(epsilon ||v||_1 / D_1). For rho, let x_i = epsilon |v_i| / D_1 and
+    t_i = epsilon u_i / D_1. The Renyi divergence of order a is at most a times the sum of
+    x_i - t_i / sinh(t_i) (1 - e^-x_i), which is at most rho as for `Laplace`, because
+    t_i / sinh(t_i) falls in t_i (X-TANH). The sampler is exact, and a noisy sum is a whole number.
 
     Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1),
     less than that of `Laplace`. For epsilon far above D_1 / u it falls like
@@ -81,7 +88,7 @@ class Geometric(LatticeMechanism):
 
     References
     ----------
-    Ghosh-Roughgarden-Sundararajan 2009; Geng-Viswanath 2014; formula sheet GEN-3.
+    Ghosh-Roughgarden-Sundararajan 2009; Geng-Viswanath 2014; formula sheet GEN-3, X-TANH.
 
     Examples
     --------
@@ -94,12 +101,18 @@ class Geometric(LatticeMechanism):
     rmse 0.001414
     """
 
+    accepts = (PureDP, ZCDP)
+    privacy: PureDP | ZCDP
+
     def law(self, change: Change) -> GeometricNoise:
         lattice = change.lattice
         # Every whole number is a multiple of 1.
         units = np.ones(self.workload.n_queries) if lattice is None else lattice.units
         least = float(units.min()) / LARGEST_RATE
-        return GeometricNoise(units, max(laplace_scale(change.l1, self.privacy), least))
+        # Rounded up. A step of 1 holds for all epsilon-DP noise.
+        step = min(1.0, math.nextafter(float(units.max()) / change.l1, 1.0))
+        pure = PureDP(calibrated_epsilon(self.privacy, step))
+        return GeometricNoise(units, max(laplace_scale(change.l1, pure), least))
 
 
 #: If epsilon is above 128, the noise for epsilon = 128 is drawn, which gives a stronger guarantee
@@ -203,6 +216,8 @@ class LatticeBox(LatticeMechanism):
             )
 
     noise: LatticeBoxNoise
+    accepts = (PureDP,)
+    privacy: PureDP
 
     def law(self, change: Change) -> LatticeBoxNoise:
         lattice = change.lattice
