@@ -162,6 +162,8 @@ class Choice:
 
     by: str
     rule: Callable[..., Mechanism]
+    #: Whether the user named a step of post-processing, such as a projection.
+    has_step: bool = False
 
 
 def choice_of(
@@ -183,12 +185,12 @@ def choice_of(
         return Choice("least predicted error", least_error)
     if effort is not None:
         raise ValueError(f"--effort needs --mechanism {AUTO}, got --mechanism {mechanism}")
-    _parsed(mechanism)
+    step, _ = _parsed(mechanism)
 
     def named(workload: Workload, **asked: Any) -> Mechanism:
         return build_mechanism(mechanism, Setting(workload, **asked, exact_only=exact))
 
-    return Choice("the user", named)
+    return Choice("the user", named, step is not None)
 
 
 def _planned(path: Path, exact: bool) -> Choice:

@@ -29,6 +29,8 @@ Result:
     beside it, with the ending .privacy.json.
 --consistent/--unbiased  Adjust answers so that no cell is negative and tables add up, or leave the
     noisy answers as they are.
+--projected  Adjust answers by moving them to the nearest attainable ones, not by fitting a
+    distribution to tables. Their error is at most that of the noise.
 --integers  Round counts to whole numbers; consistent tables still add up.
 --confidence C  Probability with which the interval of each answer contains the true answer.
 Privacy:
@@ -41,6 +43,12 @@ def check_confidence(confidence: float) -> None:
     """Raise ``ValueError`` if --confidence is out of range: later, the ledger would have paid."""
     if probability(confidence, "--confidence") > MOST_CONFIDENCE:
         raise ValueError(f"--confidence must be at most {MOST_CONFIDENCE}, got {confidence!r}")
+
+
+def check_form(*, unbiased: bool, projected: bool) -> None:
+    """Raise ``ValueError`` if two forms of the answers are asked for."""
+    if unbiased and projected:
+        raise ValueError("give either --unbiased or --projected: projected answers are biased")
 
 
 def release(
@@ -69,6 +77,7 @@ def release(
     ledger: flags.LedgerFile = None,
     budget: flags.Budget = None,
     consistent: Annotated[bool, _option("--consistent/--unbiased")] = True,
+    projected: Annotated[bool, _option("--projected")] = False,
     integers: Annotated[bool, _option("--integers")] = False,
     confidence: Annotated[float, _option("--confidence C", real)] = 0.95,
     out: Annotated[Path, _option("--out FILE")],
@@ -85,6 +94,7 @@ def release(
         lambda: flags.check_whole("--seed", seed, minimum=0),
         lambda: flags.check_normaliser(n, relation),
         lambda: check_confidence(confidence),
+        lambda: check_form(unbiased=not consistent, projected=projected),
         lambda: payment.check(provable=provable),
         lambda: files.check(force, inputs=(data, schema, ledger, plan)),
     )
@@ -93,8 +103,19 @@ def release(
 
     choice = choice_of(mechanism, exact, effort, plan)
     source = record_source(question.columns, data, sample, schema, infer_schema, sql, database)
+    # A prefix such as projected- in --mechanism asks for the answers of this step.
+    projected = projected or (consistent and choice.has_step)
     request = Request(
-        privacy, question, choice, relation, n, not consistent, integers, confidence, seed
+        privacy,
+        question,
+        choice,
+        relation,
+        n,
+        not consistent,
+        projected,
+        integers,
+        confidence,
+        seed,
     )
     _carry_out(request, source, files, payment, scheduler)
 
@@ -109,6 +130,7 @@ class Request:
     adjacency: gd.Adjacency
     n: int | None
     unbiased: bool
+    projected: bool
     integers: bool
     confidence: float
     seed: int | None
@@ -144,6 +166,7 @@ def _carry_out(
             weights=question.weights,
             mechanism=request.choice.rule,
             unbiased=request.unbiased,
+            projected=request.projected,
             integers=request.integers,
             ledger=account,
             client=client,
@@ -167,12 +190,15 @@ def _summary(
     equal = weights is None or bool((weights == 1).all())
     weighted = "" if equal else ", each error times its weight"
     intervals = f", with {100 * request.confidence:.6g}% intervals" if answers.has_intervals else ""
+    rmse = display.in_words(answers.predicted_rmse) + weighted
+    if answers.estimated_rmse is not None:
+        rmse += f"; {answers.estimated_rmse:.4g} by an estimate from this release (Stein)"
     return [
         ("records", f"{answers.mechanism.n} ({_n_source(request.n)}), {source}"),
         answers.task.row,
         ("mechanism", f"{_mechanism_name(answers.mechanism)}, chosen by {request.choice.by}"),
         ("privacy", str(answers.guarantee) + display.implied(answers.guarantee, request.privacy)),
-        ("rmse", display.in_words(answers.predicted_rmse) + weighted),
+        ("rmse", rmse),
         ("answers", answers.statement),
         ("written to", f"{files.answers}{intervals}"),
         ("record", str(files.record)),
@@ -185,6 +211,7 @@ def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) ->
     assert task.schema is not None  # `geomdp.release` sets it
     own = {
         "predicted_rmse": answers.predicted_rmse.to_dict(),
+        "estimated_rmse": answers.estimated_rmse,
         "mechanism": {
             "name": _mechanism_name(answers.mechanism),
             "chosen_by": request.choice.by,

@@ -30,6 +30,7 @@ from geomdp.mechanisms import (
     Release,
     Shrunk,
 )
+from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.projected import (
     is_relaxed,
     reachable_body,
@@ -38,14 +39,20 @@ from geomdp.mechanisms.projected import (
     tried_projector,
 )
 from geomdp.privacy import Adjacency
+from geomdp.tabulation.entropic import Fits, JointTables, cost_of
 from geomdp.tabulation.tasks import Table, Task
 
 #: Largest size of a universe for which answers other than cells of tables are projected on the
 #: sensitivity polytope, in about a hundred steps of 20 ms for this size.
 MAX_ELEMENTS = 1 << 20
-#: Duality gap of the projection on the sensitivity polytope, divided by the mean squared noise. It
-#: adds at most twice itself to the squared error, and can be larger for tiny noise
-#: (`relative_tolerance`).
+#: Largest cost of one pass over the joint table (`cost_of`) for which tables are fitted: for 2-way
+#: tables, about 2^22 cells. A pass then takes 40 ms on one core. A fit needs 30 passes if noise is
+#: large, and 400 if it is small.
+MAX_COST = 4e8
+#: Tables are not fitted if the noise of a cell is below this share of the mean cell.
+LEAST_NOISE = 0.01
+#: Duality gap of projections on polytopes, divided by the mean squared noise. It adds at most twice
+#: itself to the squared error, and can be larger for tiny noise (`relative_tolerance`).
 GAP_SHARE = 1e-3
 #: Largest duality gap, divided by the squared diameter of the polytope; it counts for noise above
 #: 3% of the diameter.
@@ -58,6 +65,7 @@ class Form(enum.StrEnum):
     NOISY = "additive: answers are unbiased; shares may be negative and tables may disagree"
     ATTAINABLE = "consistent: moved to the nearest answers that records can have"
     CONSISTENT = "consistent: no cell is negative, each table adds up, tables agree"
+    FITTED = "consistent: tables are those of one distribution, the entropic fit to noisy answers"
     ANY_TOTAL = (
         "consistent: no cell is negative, tables agree, and each adds up to one estimated total"
     )
@@ -66,20 +74,45 @@ class Form(enum.StrEnum):
     OWN = "answers are as the mechanism released them"
 
 
+#: The forms of tables of which each adds up to 1 under replace-one.
+ADDING_UP = (Form.CONSISTENT, Form.FITTED, Form.EACH_TABLE)
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """A release after its last step, what holds for its answers, and an estimate of their root mean
+    squared error from the release alone, if there is one.
+    """
+
+    released: Release
+    form: Form
+    estimated_rmse: float | None = None
+
+
 class Consistency:
     """The last step of a release: move the answers of a mechanism to consistent answers.
 
-    Means of n records (replace-one) are moved to the nearest point of a polytope that contains the
-    true answers. Under add/remove, where n is only declared, it is the cone of all multiples of it.
-    Tables that share columns have their `LocalPolytope`, which is faster than the hull K of the
-    answers of single records, and errs about as much; other tables, or those with too many cells,
-    have the product of their simplices (under add/remove, negative cells become 0). Other answers
-    have K, unless the universe has more than 2^20 elements or the mechanism is not additive or
-    projects on K itself.
+    Under replace-one, noisy tables become the tables of one distribution, the entropic fit of
+    `Fits`. In other cases answers are projected: if `projected` is true, if the noise has no known
+    law, if it is below 1% of a cell (the fit then gains less than 1%), if the joint table has too
+    many cells (`MAX_COST`), or if no fit is found.
+
+    Projected means of n records (replace-one) are moved to the nearest point of a polytope that
+    contains the true answers. Under add/remove, where n is only declared, it is the cone of all
+    multiples of it. Tables that share columns have their `LocalPolytope`, which is faster than the
+    hull K of the answers of single records, and errs about as much; other tables, or those with too
+    many cells, have the product of their simplices (under add/remove, negative cells become 0).
+    Other answers have K, unless the universe has more than 2^20 elements or the mechanism is not
+    additive or projects on K itself.
     """
 
-    def __init__(self, task: Task, mechanism: Mechanism, adjacency: Adjacency) -> None:
-        self.task, self.mechanism, self.adjacency = task, mechanism, adjacency
+    def __init__(
+        self, task: Task, mechanism: Mechanism, adjacency: Adjacency, *, projected: bool = False
+    ) -> None:
+        self.task, self.adjacency = task, adjacency
+        self._fits = None if projected else self._possible_fits(mechanism)
+        #: The mechanism to release with. Fits need its noisy answers, not answers that it projects.
+        self.mechanism = mechanism = self._fits.mechanism if self._fits else mechanism
         own = isinstance(mechanism, Projected | Fitted | Shrunk)
         self._projects_itself = own and not is_relaxed(task.workload)
         self._is_additive = isinstance(mechanism, AdditiveMechanism)
@@ -90,8 +123,22 @@ class Consistency:
         shared = not self._projects_itself and task.tables_share_columns
         self._is_projected_together = shared and fits(task.tables)
 
+    def _possible_fits(self, mechanism: Mechanism) -> Fits | None:
+        """Fits to the noise in `mechanism`; None where `Consistency` says that there are none."""
+        additive = additive_within(mechanism)
+        if additive is None or not self.task.tables or self.adjacency is Adjacency.ADD_REMOVE:
+            return None
+        weights = [weight for _, weight in self._places]
+        noise = math.sqrt(squared_noise_limit(additive) / self.task.workload.n_queries)
+        if noise < LEAST_NOISE * sum(weights) / self.task.workload.n_queries:
+            return None
+        if cost_of(self.task.tables) > MAX_COST:
+            return None
+        return Fits(JointTables(self.task.tables, weights), additive)
+
     @cached_property
-    def form(self) -> Form:
+    def _form(self) -> Form:
+        """Properties of projected answers."""
         known = self.adjacency is Adjacency.REPLACE_ONE
         consistent = Form.CONSISTENT if known else Form.ANY_TOTAL
         if self._projects_itself:
@@ -136,8 +183,20 @@ class Consistency:
             self._projector.prepare()
         _ = self._local_polytope
 
-    def applied(self, released: Release) -> Release:
-        """The release with consistent answers; `_at_most` predicts their error."""
+    def applied(self, released: Release) -> Adjusted:
+        """The release with consistent answers, and with a prediction of their error."""
+        if self._fits is None:
+            return Adjusted(self._projected(released), self._form)
+        bound = self._fits.predicted_rmse
+        found = self._fits.best(released.answers)
+        if found is None:
+            moved = replace(self._projected(released), predicted_rmse=bound)
+            return Adjusted(moved, self._form)
+        moved = replace(released, answers=found.answers, predicted_rmse=bound)
+        return Adjusted(moved, Form.FITTED, found.estimated_rmse)
+
+    def _projected(self, released: Release) -> Release:
+        """The release with projected answers; `_at_most` predicts their error."""
         if self._projects_itself:
             return released
         if self._projector is not None:
@@ -154,7 +213,8 @@ class Consistency:
             return released
         answers, gap = released.answers, 0.0
         if self._local_polytope is not None:
-            found = self._local_polytope.nearest(answers)
+            energy = released.predicted_rmse.value**2 * len(answers)
+            found = self._local_polytope.nearest(answers, GAP_SHARE * energy)
             moved, gap = found.answers, found.gap
         elif self.adjacency is Adjacency.REPLACE_ONE:
             moved = np.concatenate(
@@ -184,7 +244,7 @@ def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatAr
     all are rounded down, and then those with the largest remainders up.
     """
     counts = answers * n
-    if form not in (Form.CONSISTENT, Form.EACH_TABLE):
+    if form not in ADDING_UP:
         return np.rint(counts)
     # Without 1e-9, rounding down would take 1 from a whole count with a small rounding error.
     rounded, start = np.floor(counts + 1e-9), 0
@@ -248,6 +308,8 @@ class LocalPolytope:
     ) -> None:
         self.tables, self.weights = tuple(tables), tuple(weights)
         sizes = [table.n_cells for table in self.tables]
+        #: An upper bound on the distance of two points of total 1.
+        self._reach = math.sqrt(2 * sum(weight**2 for weight in self.weights))
         #: The answers if records are spread evenly over all combinations of levels: no cell is 0.
         self.centre = np.repeat(np.array(self.weights) / sizes, sizes)
         self._basis = _interactions(
@@ -260,8 +322,10 @@ class LocalPolytope:
         """Dimension of the hull of the tables."""
         return int(self._basis.shape[1])
 
-    def nearest(self, answers: FloatArray) -> NearestTables:
+    def nearest(self, answers: FloatArray, tolerance: float = 0.0) -> NearestTables:
         """The point of the polytope nearest to `answers` (m,), by the method of multipliers.
+
+        It stops at a gap of at most `tolerance`, or when rounding errors prevent progress.
 
         Points of the hull are c + B t for orthonormal columns of B. Each round solves, for
         multipliers l >= 0, a penalty s and the coordinates t_0 of the nearest point of the hull,
@@ -275,16 +339,22 @@ class LocalPolytope:
         start = self._transpose @ (answers - self.centre)
         scale = max(float(np.abs(start).max(initial=0.0)), float(self.centre.max()))
         multipliers, place, penalty = np.zeros(len(answers)), start, FIRST_PENALTY
+        # A gradient of this size contributes a hundredth of the tolerance to the gap.
+        loose = 0.01 * tolerance / self._reach / math.sqrt(max(self.dimension, 1))
         for _ in range(MAX_ROUNDS):
-            place = self._minimised(place, start, multipliers, penalty, scale)
+            least = max(max(PRECISION, ROUNDING * penalty) * scale, loose)
+            place = self._minimised(place, start, multipliers, penalty, least)
             multipliers = np.maximum(multipliers - penalty * self._cells(place), 0.0)
             place = start + self._transpose @ multipliers
             cells = self._cells(place)
+            found = self._inside(start, multipliers, cells)
+            if found.gap <= tolerance:
+                return found
             # At the solution no cell is negative, and cells with a positive multiplier are 0.
             if np.abs(np.minimum(cells, multipliers)).max() <= PRECISION * scale:
                 break
             penalty = min(GROWTH * penalty, LARGEST_PENALTY)
-        return self._inside(start, multipliers, cells)
+        return found
 
     def _cells(self, place: FloatArray) -> FloatArray:
         """The cells c + B t for the coordinates t = `place`."""
@@ -296,16 +366,17 @@ class LocalPolytope:
         start: FloatArray,
         multipliers: FloatArray,
         penalty: float,
-        scale: float,
+        least: float,
     ) -> FloatArray:
-        """The minimiser of one round, by Newton's method from `place` with a line search."""
+        """The minimiser of one round, by Newton's method with a line search from `place`, until no
+        entry of the gradient is above `least`.
+        """
 
         def value_and_parts(at: FloatArray) -> tuple[float, FloatArray]:
             parts = np.maximum(multipliers - penalty * self._cells(at), 0.0)
             return float((at - start) @ (at - start) + parts @ parts / penalty) / 2, parts
 
         value, parts = value_and_parts(place)
-        least = max(PRECISION, ROUNDING * penalty) * scale
         for _ in range(MAX_STEPS):
             gradient = place - start - self._transpose @ parts
             if np.abs(gradient).max(initial=0.0) <= least:
@@ -330,8 +401,8 @@ class LocalPolytope:
         """Newton's step -(I + s B_A^T B_A)^-1 g for the gradient g, by conjugate gradients."""
         step, residual = np.zeros_like(gradient), -gradient
         direction, square = residual, float(residual @ residual)
-        # Far from the minimiser, 8 digits of the step suffice, and near it a residual of `least`.
-        goal = max(1e-8 * math.sqrt(square), least)
+        # Two digits of the step suffice: more take longer than the steps that they save.
+        goal = max(1e-2 * math.sqrt(square), least)
         for _ in range(MAX_PRODUCTS):
             if math.sqrt(square) <= goal:
                 break

@@ -178,7 +178,8 @@ def test_the_state_says_what_was_released(ask, call):
     released = json.loads(Path("a.privacy.json").read_text())
     assert record["versions"] == released["versions"]
     missing = set(released) - set(record)
-    assert missing == {"predicted_rmse", "answers", "workload", "seed"}  # `ask` has none of these
+    # `ask` has none of these.
+    assert missing == {"predicted_rmse", "estimated_rmse", "answers", "workload", "seed"}
 
 
 def test_the_state_says_what_was_declared_and_which_alpha_was_found(ask):

@@ -58,11 +58,13 @@ TABLES = f"{ASK} --workload marginals:2"
 def test_csv_and_parquet_hold_the_same_tidy_table(run):
     code, out, err = run(f"{TABLES} --seed 1 --out a.csv --confidence 0.9")
     assert (code, err) == (0, "")
-    assert "consistent: no cell is negative, each table adds up, tables agree" in out
+    assert "consistent: tables are those of one distribution" in " ".join(out.split())
+    assert "by an estimate from this release" in " ".join(out.split())
     assert "with 90% intervals" in out
     tidy = pd.read_csv("a.csv")
     assert list(tidy.columns) == [
-        "table", "region", "smoker", "retired", "answer", "count", "noise_std", "low", "high",
+        "table", "region", "smoker", "retired",
+        "answer", "count", "unbiased", "noise_std", "low", "high",
     ]  # fmt: skip
     assert len(tidy) == 12
     assert (tidy.answer >= 0).all()
@@ -74,6 +76,19 @@ def test_csv_and_parquet_hold_the_same_tidy_table(run):
     run(f"{TABLES} --seed 1 --out wider.csv --confidence 0.99")
     wider = pd.read_csv("wider.csv")
     assert (wider.high - wider.low >= tidy.high - tidy.low).all()
+
+
+def test_projected_answers_are_one_flag_away(run):
+    _, out, _ = run(f"{TABLES} --seed 1 --out a.csv --projected")
+    assert "consistent: no cell is negative, each table adds up, tables agree" in out
+    assert "estimate from this release" not in out
+    # A step named with the mechanism asks for its answers.
+    named = TABLES.replace("laplace", "projected-laplace")
+    _, out, _ = run(f"{named} --seed 1 --out b.csv")
+    assert "Projected(Laplace)" in out
+    code, _, err = run(f"{TABLES} --seed 1 --out c.csv --projected --unbiased")
+    assert code != 0
+    assert "either --unbiased or --projected" in err
 
 
 def test_unbiased_answers_are_the_noisy_ones(run):

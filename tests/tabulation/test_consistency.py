@@ -46,7 +46,7 @@ def test_default_answers_are_consistent_and_unbiased_ones_are_not(frame):
     assert not margins_agree(noisy)
     np.testing.assert_array_equal(noisy.answers, noisy.released.noisy)
     consistent = gd.release(frame, SCHEMA, "marginals:2", **FEW)
-    assert consistent.form is Form.CONSISTENT
+    assert consistent.form is Form.FITTED
     assert "consistent" in repr(consistent)
     assert consistent.answers.min() >= 0
     assert margins_agree(consistent)
@@ -89,7 +89,7 @@ def many_columns():
 
 def test_tables_of_many_columns_agree():
     frame, schema, asked = many_columns()
-    result = gd.release(frame, schema, asked, **FEW)
+    result = gd.release(frame, schema, asked, projected=True, **FEW)
     assert result.form is Form.CONSISTENT
     assert result.answers.min() >= 0
     shared = [result.tables[("c0", "c1")].sum(axis=0), result.tables[("c1", "c2")].sum(axis=1)]
@@ -97,23 +97,27 @@ def test_tables_of_many_columns_agree():
     for table in result.tables.values():
         assert table.to_numpy().sum() == pytest.approx(1)
     # Tables without common columns cannot disagree, so this holds for any number of tables.
-    assert gd.release(frame, schema, "marginals:1", **FEW).form is Form.CONSISTENT
+    alone = gd.release(frame, schema, "marginals:1", projected=True, **FEW)
+    assert alone.form is Form.CONSISTENT
 
 
 def test_tables_of_too_many_cells_are_moved_one_by_one(monkeypatch):
     frame, schema, asked = many_columns()
     monkeypatch.setattr(consistency, "MAX_BASIS_ENTRIES", 100)
-    result = gd.release(frame, schema, asked, **FEW)
+    result = gd.release(frame, schema, asked, projected=True, **FEW)
     assert result.form is Form.EACH_TABLE
     assert result.answers.min() >= 0
     for table in result.tables.values():
         assert table.to_numpy().sum() == pytest.approx(1)
 
 
-def test_weighted_tables_agree(frame):
+@pytest.mark.parametrize(("projected", "form"), [(True, Form.CONSISTENT), (False, Form.FITTED)])
+def test_weighted_tables_agree(frame, projected, form):
     asked = [("region", "smoker"), ("smoker", "retired"), ("region",)]
-    result = gd.release(frame, SCHEMA, asked, weights=[1.0, 3.0, 0.5], **FEW)
-    assert result.form is Form.CONSISTENT
+    weights = [1.0, 3.0, 0.5]
+    asking = FEW | {"weights": weights, "projected": projected, "epsilon": 1.0}
+    result = gd.release(frame, SCHEMA, asked, **asking)
+    assert result.form is form
     tables = result.tables
     by_region = tables[("region", "smoker")].sum(axis=1)
     np.testing.assert_allclose(by_region, tables[("region",)], atol=1e-12)
@@ -133,7 +137,8 @@ def test_under_add_remove_totals_are_not_forced(frame):
 
 def test_other_mechanisms_say_what_holds(frame):
     projected = {"mechanism": lambda *a, **k: Projected(Laplace(*a, **k))}
-    assert gd.release(frame, SCHEMA, "marginals:2", **FEW | projected).form is Form.CONSISTENT
+    own = gd.release(frame, SCHEMA, "marginals:2", projected=True, **FEW | projected)
+    assert own.form is Form.CONSISTENT
     prefixes = gd.release(frame, SCHEMA, "prefixes:region", **FEW)
     assert prefixes.form is Form.ATTAINABLE
     assert (np.diff(prefixes.answers) >= -1e-9).all()

@@ -11,7 +11,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import Laplace, Projected
-from geomdp.tabulation import covariance
+from geomdp.tabulation import covariance, tabulate
 from geomdp.tabulation.tasks import task_of
 from tests.stats import LEVEL, binomial_above, binomial_agrees
 
@@ -56,7 +56,8 @@ def test_a_release_with_the_chosen_mechanism(frame):
 def test_the_frame_is_tidy(frame):
     tidy = laplace(frame).to_frame()
     assert list(tidy.columns) == [
-        "table", "region", "smoker", "age", "answer", "count", "noise_std", "low", "high",
+        "table", "region", "smoker", "age",
+        "answer", "count", "unbiased", "noise_std", "low", "high",
     ]  # fmt: skip
     assert len(tidy) == 3 * 2 + 3 * 3 + 2 * 3
     first = tidy.iloc[0]
@@ -102,7 +103,9 @@ def test_intervals_hold_the_true_answers(frame, mechanism):
     hits, together, releases = 0, 0, 300
     rng = np.random.default_rng(5)
     for _ in range(releases):
-        result = gd.release(frame, SCHEMA, "marginals:1", epsilon=0.1, mechanism=mechanism, rng=rng)
+        result = gd.release(
+            frame, SCHEMA, "marginals:1", epsilon=0.1, mechanism=mechanism, projected=True, rng=rng
+        )
         low, high = result.interval(0.9)
         hits += int(((low <= exact) & (exact <= high))[0])
         low, high = result.interval(0.9, simultaneous=True)
@@ -115,7 +118,7 @@ def test_intervals_hold_the_true_answers(frame, mechanism):
 
 def test_projected_tables_are_attainable_and_keep_the_intervals_of_the_noise(frame):
     result = gd.release(
-        frame, SCHEMA, "marginals:2", epsilon=0.05, rng=3,
+        frame, SCHEMA, "marginals:2", epsilon=0.05, rng=3, projected=True,
         mechanism=lambda *a, **k: Projected(Laplace(*a, **k)),
     )  # fmt: skip
     assert (result.answers > -1e-9).all()
@@ -131,7 +134,15 @@ def test_projected_tables_are_attainable_and_keep_the_intervals_of_the_noise(fra
 
 def test_queries_that_are_no_cells(frame):
     tidy = laplace(frame, "prefixes:region").to_frame()
-    assert list(tidy.columns) == ["query", "answer", "count", "noise_std", "low", "high"]
+    assert list(tidy.columns) == [
+        "query",
+        "answer",
+        "count",
+        "unbiased",
+        "noise_std",
+        "low",
+        "high",
+    ]
     assert list(tidy["query"]) == ["region<=north", "region<=south", "region<=east"]
 
 
@@ -188,7 +199,7 @@ def test_intervals_under_add_remove_reach_beyond_one():
     assert low[0] == 0
 
 
-@pytest.mark.parametrize("name", ["table", "answer", "count", "noise_std", "low", "high"])
+@pytest.mark.parametrize("name", tabulate.RESERVED)
 def test_attributes_must_not_be_named_as_columns_of_the_result(name):
     schema = gd.data.Schema.from_dict({name: bool})
     with pytest.raises(ValueError, match=rf"columns \['{name}'\] must be renamed"):

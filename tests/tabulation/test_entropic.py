@@ -1,0 +1,292 @@
+"""Entropic fits: optimal, a function of the release alone, and never beyond twice the noise."""
+
+from __future__ import annotations
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+import geomdp as gd
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp.mechanisms import Laplace, Projected
+from geomdp.tabulation import consistency, entropic
+from geomdp.tabulation.consistency import Consistency, Form
+from geomdp.tabulation.entropic import Fits, JointTables, Prior, cost_of, fit
+from geomdp.tabulation.tasks import Table, task_of
+from tests.stats import LEVEL
+
+LEVELS = {"a": 2, "b": 3, "c": 4, "d": 2}
+CASES = {
+    "pairs": (tuple(itertools.combinations("abcd", 2)), (1.0,) * 6),
+    "apart, weighted": ((("a", "b"), ("b",), ("c", "d"), ("d",)), (1.0, 0.5, 3.0, 2.0)),
+    "mixed": ((("a", "b", "c"), ("c", "d")), (1.0, 2.0)),
+    "one": ((("b", "c"),), (1.0,)),
+}
+
+
+class Case:
+    def __init__(self, crossed, weights):
+        self.tables = [
+            Table(t, tuple(tuple(map(str, range(LEVELS[c]))) for c in t)) for t in crossed
+        ]
+        self.weights = weights
+        self.joint = JointTables(self.tables, weights)
+        names = [name for name in LEVELS if any(name in table for table in crossed)]
+        everyone = np.indices([LEVELS[name] for name in names]).reshape(len(names), -1)
+        rows = []
+        for table, weight in zip(crossed, weights, strict=True):
+            codes = everyone[[names.index(name) for name in table]]
+            cells = itertools.product(*(range(LEVELS[name]) for name in table))
+            rows += [weight * (codes == np.array(cell)[:, None]).all(axis=0) for cell in cells]
+        self.matrix = np.array(rows, dtype=float)  # A
+
+    def noisy(self, seed, noise):
+        rng = np.random.default_rng(seed)
+        truth = self.matrix @ rng.dirichlet(np.full(self.matrix.shape[1], 0.05))
+        return truth, truth + noise * rng.standard_normal(len(truth))
+
+    def solved(self, y, tau, prior, gap=1e-10):
+        return fit(self.joint, y, tau, prior, np.zeros_like(y), gap)
+
+
+@pytest.fixture(params=CASES, name="case")
+def fixture_case(request):
+    return Case(*CASES[request.param])
+
+
+def test_tables_and_covariances_are_those_of_the_joint_table(case):
+    rng = np.random.default_rng(0)
+    scores, v = rng.normal(size=(2, case.joint.n_cells))
+    weights = np.exp(case.matrix.T @ scores)
+    p = weights / weights.sum()
+    answers, logarithm = case.joint.fitted(scores)
+    # Columns in no table and combinations of columns that are apart do not change the divisor.
+    np.testing.assert_allclose(answers, case.matrix @ p, rtol=1e-12)
+    assert logarithm == pytest.approx(np.log(weights.sum()), rel=1e-12)
+    values = case.matrix.T @ v
+    expected = case.matrix @ (p * (values - p @ values))
+    np.testing.assert_allclose(case.joint.covariance(scores)(v), expected, atol=1e-14)
+
+
+def test_blocks_of_any_size_give_the_same(case, monkeypatch):
+    scores = 300 * np.random.default_rng(1).normal(size=case.joint.n_cells)
+    whole, logarithm = case.joint.fitted(scores)
+    monkeypatch.setattr(entropic, "BLOCK", 1)
+    rows = JointTables(case.tables, case.weights)
+    np.testing.assert_allclose(rows.fitted(scores)[0], whole, atol=1e-12)
+    assert rows.fitted(scores)[1] == pytest.approx(logarithm, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of the other solver, 1e-4 do
+@pytest.mark.parametrize(("noise", "tau"), [(0.3, 1.0), (0.1, 0.01), (0.02, 1e-3)])
+def test_fits_are_optimal_for_another_solver(case, noise, tau):
+    _, y = case.noisy(2, noise)
+    prior = np.random.default_rng(3).normal(size=len(y))
+    u = np.exp(case.matrix.T @ prior)
+    u /= u.sum()
+    p = cp.Variable(len(u), nonneg=True)
+    loss = cp.sum_squares(case.matrix @ p - y) / 2 + tau * cp.sum(cp.kl_div(p, u))
+    cp.Problem(cp.Minimize(loss), [cp.sum(p) == 1]).solve(solver=cp.CLARABEL)
+    found = case.solved(y, tau, prior)
+    assert found.gap <= 1e-10
+    q = np.exp(case.matrix.T @ (found.multipliers / tau + prior))
+    q /= q.sum()
+    np.testing.assert_allclose(case.matrix @ q, found.answers, atol=1e-12)
+    own = np.sum((found.answers - y) ** 2) / 2 + tau * q @ np.log(q / u)
+    assert own <= loss.value + 1e-9 + found.gap
+    # The loss grows by at least half the squared distance.
+    apart = np.sum((found.answers - case.matrix @ p.value) ** 2) / 2
+    assert apart <= loss.value - own + 1e-6
+    # A larger gap moves the tables by at most the root of twice the gap.
+    rough = case.solved(y, tau, prior, 1e-4)
+    assert (
+        np.sum((rough.answers - found.answers) ** 2) <= 2 * (rough.gap**0.5 + found.gap**0.5) ** 2
+    )
+
+
+def test_small_kappas_give_the_projection_and_large_ones_the_prior(case, monkeypatch):
+    _, y = case.noisy(4, 0.1)
+    p = cp.Variable(case.matrix.shape[1], nonneg=True)
+    nearest = cp.Problem(cp.Minimize(cp.sum_squares(case.matrix @ p - y)), [cp.sum(p) == 1])
+    nearest.solve(solver=cp.CLARABEL)
+    # The squared distance exceeds the least one by at most 2 tau log N, by optimality.
+    tau = 1e-4
+    monkeypatch.setattr(entropic, "MOST", 20_000)
+    found = case.solved(y, tau, np.zeros_like(y)).answers
+    excess = np.sum((found - y) ** 2) - nearest.value
+    assert -1e-6 <= excess <= 2 * tau * np.log(case.matrix.shape[1]) + 1e-6
+    prior = np.random.default_rng(5).normal(size=len(y))
+    expected = case.joint.fitted(prior)[0]
+    np.testing.assert_allclose(case.solved(y, 1e9, prior).answers, expected, atol=1e-7)
+
+
+def test_the_product_prior_is_that_of_the_released_margins(case):
+    truth, _ = case.noisy(6, 0.0)
+    margins = case.joint.margins
+    logarithms = margins.logarithms(truth, np.full(len(margins.even), 1e-300))
+    exact = case.joint.fitted(margins.scores(logarithms))[0]
+    again = case.joint.margins._means @ exact
+    np.testing.assert_allclose(again, margins._means @ truth, atol=1e-12)
+    # Levels are at least as large as the noise, so that no level is excluded.
+    floors = margins.deviations(np.random.default_rng(7).normal(size=(4, len(truth))))
+    assert (floors > 0).all()
+    low = margins.logarithms(-truth, floors)
+    assert np.isfinite(low).all()
+    # The largest divergence from the product is that of one combination of levels.
+    levels = case.joint.covariance(margins.scores(low))._parts
+    least = np.prod([p.min() for _, _, p, _ in levels])
+    assert margins.divergence(low) == pytest.approx(-np.log(least))
+    assert margins.divergence(margins.even) == pytest.approx(np.log(case.matrix.shape[1]))
+
+
+# --- releases -----------------------------------------------------------------------------------
+
+SCHEMA = gd.data.Schema.from_dict(
+    {"region": ["north", "south", "east"], "smoker": bool, "retired": bool}
+)
+N = 60
+REPLACE = gd.Adjacency.REPLACE_ONE
+TASK = task_of(SCHEMA, ["marginals:2"])
+
+
+def frame_of(seed):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south", "east"], N),
+            "smoker": rng.random(N) < 0.1,
+            "retired": rng.random(N) < 0.3,
+        }
+    )
+
+
+def mechanism(epsilon=1.0):
+    return Laplace(TASK.workload, n=N, privacy=gd.PureDP(epsilon), adjacency=REPLACE)
+
+
+@pytest.mark.parametrize("prior", Prior)
+@pytest.mark.parametrize("kappa", [1000.0, 30.0])
+def test_the_estimate_is_steins_formula(prior, kappa, monkeypatch):
+    """The derivative by conjugate gradients agrees with differences of fits to moved answers."""
+    monkeypatch.setattr(entropic, "RESIDUAL", 1e-8)
+    monkeypatch.setattr(entropic, "SHARE", 1e-4)
+    M = mechanism()
+    fits = Fits(JointTables(TASK.tables, [1.0] * 3), M)
+    y = M.release(np.zeros((N, 3), dtype=np.uint8), rng=8).answers
+
+    def solved(noisy):
+        return fits._fitted(noisy, prior, kappa, np.zeros_like(noisy), 1e-22)
+
+    model = solved(y)
+    slopes = [
+        draw @ (solved(y + 1e-4 * draw).answers - model.answers) / 1e-4 for draw in fits._draws
+    ]
+    freedom = np.sum(slopes) / np.sum(fits._draws**2)
+    assert fits._freedom(y, prior, kappa, model) == pytest.approx(freedom, rel=1e-3)
+
+
+def test_a_fit_is_a_function_of_the_release_and_of_public_draws(monkeypatch):
+    seeds, made = [], np.random.default_rng
+    first = mechanism().release(TASK.workload.universe.sample(N, made(0)), rng=1)
+
+    def recorded(seed=None):
+        seeds.append(seed)
+        return made(seed)
+
+    monkeypatch.setattr(np.random, "default_rng", recorded)
+    answers = []
+    for records_seed in (2, 3):
+        # Other records and other noise, but the same noisy answers are adjusted.
+        M = mechanism()
+        M.release(TASK.workload.universe.sample(N, made(records_seed)), rng=made(records_seed))
+        seeds.clear()
+        last = Consistency(TASK, M, REPLACE)
+        last.set_up()
+        found = last.applied(first)
+        assert set(seeds) == {PUBLIC_SEED}
+        assert found.form is Form.FITTED
+        answers.append(found.released.answers)
+    np.testing.assert_array_equal(*answers)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_no_fit_is_farther_from_the_noisy_answers_than_the_noise(epsilon):
+    M = mechanism(epsilon)
+    limit = M.predicted_rmse.value**2 * TASK.workload.n_queries
+    # All records are equal: the data for which a prior is farthest off.
+    records, rng = np.zeros((N, 3), dtype=np.uint8), np.random.default_rng(9)
+    truth = TASK.workload.answers(records)
+    squares, last = [], Consistency(TASK, M, REPLACE)
+    for _ in range(40):
+        released = M.release(records, rng=rng)
+        found = last.applied(released)
+        fitted = last._fits.best(released.answers)
+        if fitted is not None and fitted.kappa > 1.4 * TASK.workload.n_queries / np.log(12):
+            assert np.sum((fitted.answers - released.answers) ** 2) <= limit * (1 + 1e-12)
+        assert found.released.answers.min() >= 0
+        squares.append(np.mean((found.released.answers - truth) ** 2))
+    bound = found.released.predicted_rmse
+    assert bound.value == pytest.approx(2 * M.predicted_rmse.value)
+    assert bound.kind is gd.mechanisms.PredictionKind.UPPER_BOUND
+    assert np.sqrt(np.mean(squares)) <= bound.value
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("prior", Prior)
+def test_the_estimate_is_unbiased_for_gaussian_noise_and_a_fixed_kappa(prior):
+    M = gd.mechanisms.Gaussian(TASK.workload, n=N, privacy=gd.ZCDP(0.1), adjacency=REPLACE)
+    fits, rng = Fits(JointTables(TASK.tables, [1.0] * 3), M), np.random.default_rng(10)
+    records = TASK.workload.universe.sample(N, rng)
+    truth, apart = TASK.workload.answers(records), []
+    for _ in range(400):
+        fits._draws = M.noise.sample(rng, 1) / N  # so that the mean is over these draws as well
+        y = M.release(records, rng=rng).answers
+        trial = fits._tried(y, prior, 100.0, np.zeros_like(y))
+        # Without the ratio to the length of the draw, which is biased for a single draw.
+        square = np.sum(fits._draws**2)
+        freedom = fits._freedom(y, prior, 100.0, trial.model) * square
+        risk = np.sum((y - trial.model.answers) ** 2) - fits._square + 2 * freedom
+        apart.append(risk - np.sum((trial.model.answers - truth) ** 2))
+    apart = np.array(apart)
+    score = apart.mean() / (apart.std(ddof=1) / np.sqrt(len(apart)))
+    assert abs(score) <= scipy.stats.norm.isf(LEVEL / 2)
+
+
+def test_where_tables_are_projected(monkeypatch):
+    frame = frame_of(11)
+    asked = {"epsilon": 0.2, "mechanism": Laplace, "rng": 1}
+    fitted = gd.release(frame, SCHEMA, "marginals:2", **asked)
+    assert fitted.form is Form.FITTED
+    assert fitted.estimated_rmse is not None
+    nearest = gd.release(frame, SCHEMA, "marginals:2", projected=True, **asked)
+    assert nearest.form is Form.CONSISTENT
+    assert nearest.estimated_rmse is None
+    assert nearest.predicted_rmse.value < fitted.predicted_rmse.value
+    for mine, theirs in zip(fitted.interval(), nearest.interval(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(fitted.to_frame()["unbiased"], nearest.released.noisy)
+    own = {"mechanism": lambda *a, **k: Projected(Laplace(*a, **k))}
+    assert isinstance(gd.release(frame, SCHEMA, "marginals:2", **asked | own).mechanism, Laplace)
+    kept = gd.release(frame, SCHEMA, "marginals:2", projected=True, **asked | own)
+    assert isinstance(kept.mechanism, Projected)
+    little = gd.release(frame, SCHEMA, "marginals:2", **asked | {"epsilon": 1e6})
+    assert little.form is Form.CONSISTENT
+    added = gd.release(
+        frame, SCHEMA, "marginals:2", n=N, adjacency=gd.Adjacency.ADD_REMOVE, **asked
+    )
+    assert added.form is Form.ANY_TOTAL
+    monkeypatch.setattr(consistency, "MAX_COST", cost_of(TASK.tables) - 1)
+    assert gd.release(frame, SCHEMA, "marginals:2", **asked).form is Form.CONSISTENT
+    with pytest.raises(ValueError, match="either unbiased or projected"):
+        gd.release(frame, SCHEMA, "marginals:2", unbiased=True, projected=True, **asked)
+
+
+def test_a_search_that_does_not_converge_leaves_a_projection(monkeypatch):
+    monkeypatch.setattr(entropic, "MOST", 1)
+    result = gd.release(frame_of(12), SCHEMA, "marginals:2", epsilon=8.0, mechanism=Laplace, rng=1)
+    assert result.form is Form.CONSISTENT
+    assert result.predicted_rmse.value == pytest.approx(2 * mechanism(8.0).predicted_rmse.value)
