@@ -4,7 +4,7 @@ from pathlib import Path
 
 from experiments.theorems.theorem import Paper, Theorem, cited, read, resolve, shown_by
 
-#: The files of this folder that hold the statements, in the order of the report.
+#: The files of this folder that hold the statements, in the order of the gallery.
 FILES = (
     "nikolov",
     "nikolov_covariance",

@@ -15,7 +15,7 @@ ID = re.compile(r"\b(?:GEN|JL|BR|SV|IC|SM|SAM|X|LAB)-[A-Z0-9]+(?:\.\d+)?[a-z]?\b
 
 
 class Paper(enum.StrEnum):
-    """Where a statement comes from, in the order of the report."""
+    """Where a statement comes from, in the order of the gallery."""
 
     NIKOLOV = "Nikolov 2022: Private query release via the Johnson-Lindenstrauss transform"
     BLUM_ROTH = "Blum and Roth 2011: Fast private data release algorithms for sparse queries"
@@ -33,11 +33,14 @@ class Theorem:
 
     id: str  # Id in the formula sheet
     paper: Paper  # Source of the statement
-    name: str  # Title of the statement in the report
+    name: str  # Title of the statement
     statement: str  # The statement as implemented: prose with LaTeX between dollar signs
     code: tuple[str, ...]  # Dotted names of the code that implements the statement
     numbers: tuple[str, ...] = ()  # Numbers in the paper, such as "Theorem 4.9"
     correction: str = ""  # Where and why the statement differs from the printed one
+    #: One sentence each, prose with LaTeX: what to look at in the figure, and what follows.
+    look: str = ""
+    follows: str = ""
     #: The claims that fail if the statement is wrong. Each is written ``script::id``, with the
     #: short name of a script and the id that one of its claims has (`Claim.id`).
     claims: tuple[str, ...] = ()
@@ -68,7 +71,7 @@ def cited(text: str | None) -> set[str]:
 
 
 def shown_by(theorem: Theorem, docstrings: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Short names of the scripts that the report shows beside a theorem, in the order given.
+    """Short names of the scripts that the site shows beside a theorem, in the order given.
 
     These are the scripts whose claims the theorem names and those that only cite its id. A citation
     proves nothing. `Theorem.claims` names the claims that can fail.
