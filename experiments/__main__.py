@@ -1,4 +1,4 @@
-"""Command line of the experiments: list, run, reproduce, plot, report, guide, lessons, status."""
+"""Command line of the experiments: list, run, reproduce, plot, site, lessons, status."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from rich.console import Console
 # Refusals and --help must be quick, so only commands that go ahead import the engine's other
 # modules, and with them NumPy, pandas and Matplotlib.
 from experiments.catalogue import SCRIPTS, UnknownScriptError, module_of
-from experiments.engine.figures import Folders, Outputs, RecordError, read_record
+from experiments.engine.figures import ROOT, Folders, Outputs, RecordError, read_record
 from experiments.engine.script import LoadedScript, Preset, load
 from geomdp.cli.lessons import (
     Browser,
-    Lesson,
     Name,
     Port,
-    all_lessons,
     find_lesson,
     open_lesson,
     show_list,
@@ -147,20 +145,10 @@ def reproduce_all(
         show_reports(console, [each for each in scripts if each.left_out is None], reports)
     for line in summary(scripts, reports, flag, console.width):
         plain(console, line)
-    plain(console, f"to read it all, open {_page(scripts, _preset(full), folders)}")
+    plain(console, "all committed figures as pages: python -m experiments site (extra `site`)")
+    plain(console, f"these figures: {folders.outputs('', _preset(full)).folder}")
     if not all(report.passed for report in reports):
         raise typer.Exit(1)
-
-
-def _page(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> str:
-    """The start page of the report, or the folder of the figures if the report cannot be made."""
-    try:
-        from experiments.report import build_report
-    except ModuleNotFoundError:
-        folder = folders.outputs("", preset).folder
-        return f"{folder}; the extra `report` makes pages of it: pip install -e '.[report]'"
-    with _reporting_errors():
-        return str(build_report(scripts, preset, folders).path)
 
 
 @app.command()
@@ -176,46 +164,30 @@ def plot(name: str, full: Full = False, figures: FiguresFolder = FIGURES) -> Non
 
 
 @app.command()
-def report(full: Full = True, figures: FiguresFolder = FIGURES) -> None:
-    """Put all stored figures, claims and theorems on pages; nothing is computed."""
-    try:
-        from experiments.report import build_report
-    except ModuleNotFoundError as error:
-        _fail(f"the report needs the extra `report`: pip install -e '.[report]' ({error})")
-    with _reporting_errors():
-        built = build_report([*map(load, SCRIPTS)], _preset(full), Folders(figures=figures))
-    if built.missing:
-        console.print(f"no figure at this preset: {', '.join(built.missing)}", highlight=False)
-    console.print(
-        f"{built.figures} figures, {built.passed} claims passed, {built.failed} failed",
-        highlight=False,
-    )
-    console.print(str(built.path), markup=False, highlight=False, soft_wrap=True)
-
-
-@app.command()
-def guide(
+def site(
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Where the guide and its sources go.")
-    ] = RESULTS / "guide",
+        Path, typer.Option("--out", metavar="FOLDER", help="Where the site goes.")
+    ] = ROOT / "site",
     examples: Annotated[
         bool,
         typer.Option("--examples/--no-examples", help="Also run the examples of all docstrings."),
-    ] = True,
+    ] = False,
     figures: FiguresFolder = FIGURES,
 ) -> None:
-    """Build the guide and the reference, run their code and check their links."""
+    """Build the site: figures, theorems, guide, lessons and reference, to open without a server.
+
+    No figure is computed. The code of its pages runs, and all its links are checked.
+    """
     try:
-        from experiments.guide.build import GuideError, build_guide
-        from experiments.guide.gallery import MissingFigureError
+        from experiments.guide.build import SiteError, build_site
+        from experiments.guide.figure_pages import MissingFigureError
     except ModuleNotFoundError as error:
-        _fail(f"the guide needs the extra `guide`: pip install -e '.[guide]' ({error})")
+        _fail(f"the site needs the extra `site`: pip install -e '.[site]' ({error})")
+    scripts, folders = [*map(load, SCRIPTS)], Folders(figures=figures)
     try:
         with _reporting_errors():
-            built = build_guide(
-                [*map(load, SCRIPTS)], out, Folders(figures=figures), examples=examples
-            )
-    except (GuideError, MissingFigureError) as error:
+            built = build_site(scripts, out, folders, RESULTS / "site", examples)
+    except (SiteError, MissingFigureError) as error:
         _fail(str(error))
     ran = f", {built.examples} examples ran" if examples else ""
     console.print(f"{built.pages} pages, all links inside them resolve{ran}", highlight=False)
@@ -225,38 +197,17 @@ def guide(
 @app.command("lessons")
 def open_lessons(
     name: Name = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            "--export",
-            metavar="FOLDER",
-            help="Write the lesson, or all lessons, as static pages that open offline.",
-            show_default=False,
-        ),
-    ] = None,
     port: Port = None,
     browser: Browser = True,
 ) -> None:
-    """Open a lesson in the browser, export lessons, or list them without NAME and --export."""
+    """Open a lesson in the browser, or list the lessons without NAME."""
+    if name is None:
+        show_list("python -m experiments lessons")
+        return
     try:
-        chosen = all_lessons() if name is None else [find_lesson(name)]
-        if export is not None:
-            _export(chosen, export)
-        elif name is None:
-            show_list("python -m experiments lessons")
-        else:
-            raise typer.Exit(open_lesson(chosen[0], port, browser))
+        raise typer.Exit(open_lesson(find_lesson(name), port, browser))
     except (ValueError, OSError) as error:
         _fail(str(error))
-
-
-def _export(lessons: Sequence[Lesson], folder: Path) -> None:
-    try:
-        from experiments.report.lesson_pages import export_lessons
-    except ModuleNotFoundError as error:
-        _fail(f"--export needs the extra `lessons`: pip install -e '.[lessons]' ({error})")
-    for path in export_lessons(lessons, folder):
-        console.print(str(path), markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()

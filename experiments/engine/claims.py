@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rich.table import Table
 from rich.text import Text
 
-#: Stands for everything far beyond the limit. The bar in the report is full from 1 on.
+#: Stands for everything far beyond the limit. The site prints it in percent.
 BEYOND = 1000.0
 
 

@@ -1,4 +1,4 @@
-"""Build the guide: assemble its sources, run Sphinx on them, check links and examples."""
+"""Build the site: assemble its sources, run Sphinx on them, check links and examples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from experiments.engine.figures import ROOT, Folders
 from experiments.engine.script import LoadedScript
-from experiments.guide.gallery import write_gallery
+from experiments.guide.figure_pages import write_figures
 from experiments.guide.reference import candidate_table, chart, exports, write_reference
 from experiments.guide.theorem_pages import write_theorems
 from geomdp.cli.lessons import Lesson, all_lessons
@@ -134,7 +134,7 @@ INCLUDED = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
 def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) -> None:
     """Write everything that Sphinx reads into `folder`, which must not exist yet."""
     shutil.copytree(HERE / "pages", folder)
-    write_gallery(folder / "gallery", scripts, folders)
+    write_figures(folder / "figures", scripts, folders)
     shutil.copytree(HERE / "static", folder / "static")
     shutil.copy(HERE / "conf.py", folder)
     included = folder / "repository"
@@ -147,11 +147,11 @@ def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) ->
     (made / "candidates.rst").write_text(candidate_table(), encoding="utf-8")
     (made / "lessons.md").write_text(_lessons(all_lessons()), encoding="utf-8")
     write_reference(folder / "reference")
-    write_theorems(folder / "theorems", scripts)
-    figures = folder / "figures"
-    figures.mkdir()
+    write_theorems(folder / "gallery", scripts, folders)
+    pictures = folder / "pictures"
+    pictures.mkdir()
     for picture in folders.figures.glob("*.png"):
-        shutil.copy(picture, figures)
+        shutil.copy(picture, pictures)
 
 
 def _lessons(lessons: Sequence[Lesson]) -> str:
@@ -159,38 +159,49 @@ def _lessons(lessons: Sequence[Lesson]) -> str:
     return "".join(f"{lesson.number}. {inspect.cleandoc(lesson.title)}\n" for lesson in lessons)
 
 
-class GuideError(Exception):
-    """The guide could not be built, or a check of the guide failed; the message says where."""
+class SiteError(Exception):
+    """The site could not be built, or a check of the site failed; the message says where."""
 
 
 @dataclass(frozen=True)
-class Guide:
-    """A guide that was built and checked."""
+class Site:
+    """A site that was built and checked."""
 
     index: Path  # The page to open
     pages: int  # Number of HTML files, including the index, the search page and theme templates
     examples: int  # Number of commands in docstrings that ran; 0 if none were asked for
 
 
-def build_guide(
-    scripts: Sequence[LoadedScript], folder: Path, folders: Folders, examples: bool = True
-) -> Guide:
-    """Write the guide to ``html`` and its sources to ``sources`` in a folder; both are replaced."""
-    sources, pages, memory = (folder / name for name in ("sources", "html", "doctrees"))
-    for path in (sources, pages, memory):
-        shutil.rmtree(path, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    assemble(sources, scripts, folders)
-    run_sphinx(sources, pages, memory)
-    if found := problems(pages):
-        raise GuideError("\n".join(found))
+def build_site(
+    scripts: Sequence[LoadedScript],
+    pages: Path,
+    folders: Folders,
+    work: Path,
+    examples: bool = False,
+) -> Site:
+    """Write the site to the folder `pages`, and what it is made from to the folder `work`.
+
+    Both are replaced, `pages` only when the new site has passed all checks.
+    """
+    # Sphinx writes this file, so an earlier site has it.
+    if pages.exists() and any(pages.iterdir()) and not (pages / ".buildinfo").exists():
+        raise SiteError(f"{pages} is not empty and no earlier site; choose another folder")
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    made = work / "html"
+    assemble(work / "sources", scripts, folders)
+    run_sphinx(work / "sources", made, work / "doctrees")
+    if found := problems(made):
+        raise SiteError("\n".join(found))
     run = 0
     if examples:
         result = run_examples()
         if result.failures:
-            raise GuideError("".join(result.failures))
+            raise SiteError("".join(result.failures))
         run = result.run
-    return Guide(pages / "index.html", len([*pages.rglob("*.html")]), run)
+    shutil.rmtree(pages, ignore_errors=True)
+    shutil.move(made, pages)
+    return Site(pages / "index.html", len([*pages.rglob("*.html")]), run)
 
 
 def run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
@@ -209,4 +220,4 @@ def run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
         check=False,
     )
     if result.returncode:
-        raise GuideError(result.stderr or result.stdout)
+        raise SiteError(result.stderr or result.stdout)

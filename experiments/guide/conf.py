@@ -16,6 +16,12 @@ extensions = [
     "experiments.guide.docstring_text",
 ]
 exclude_patterns = ["repository", "made"]
+language = "en"
+# Verdicts of claims.
+rst_prolog = """
+.. role:: passed(strong)
+.. role:: failed(strong)
+"""
 # Every reference must have a target.
 nitpicky = True
 default_role = "literal"
@@ -43,7 +49,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "geomdp"
 html_math_renderer = "mathml"
 html_static_path = ["static"]
-html_css_files = ["guide.css"]
+html_css_files = ["site.css"]
+# Summaries are fetched, which browsers refuse for files.
+html_show_search_summary = False
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -7,7 +7,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from experiments.report.mathematics import to_mathml
+from experiments.guide.mathematics import to_mathml
 
 
 def _inline(writer: Any, node: nodes.Element) -> None:

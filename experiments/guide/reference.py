@@ -16,6 +16,7 @@ from sphinx.errors import PycodeError
 from sphinx.pycode import ModuleAnalyzer
 
 import geomdp
+from experiments.guide.markup import contents, title
 from geomdp.advice.candidates import CANDIDATES, Candidate, Guarantees
 
 
@@ -116,13 +117,13 @@ def _index() -> str:
         for package in packages()
     )
     return (
-        f"{_title('Reference')}"
+        f"{title('API')}"
         "Every public name, by package. Formulas are written as on a blackboard: ‖·‖ is a norm,\n"
         "and [a, b] is an interval. Ids such as JL-T2 lead to the statement in\n"
-        ":doc:`../theorems/index`.\n\n"
+        ":doc:`../gallery/index`.\n\n"
         ".. list-table::\n   :widths: 30 70\n\n"
         f"{rows}\n"
-        f"{_toctree(packages())}"
+        f"{contents(packages())}"
     )
 
 
@@ -131,7 +132,7 @@ def _package_page(package: str) -> str:
     code = {name: export for name, export in found.items() if export.is_code}
     constants = {name: export for name, export in found.items() if not export.is_code}
     own = [export.path for export in code.values() if export.package == package]
-    text = [_title(package), f".. automodule:: {package}\n\n.. currentmodule:: None\n\n"]
+    text = [title(package), f".. automodule:: {package}\n\n.. currentmodule:: None\n\n"]
     for heading, kind in (("Classes", True), ("Functions", False)):
         names = [name for name in code if inspect.isclass(code[name].value) is kind]
         if names:
@@ -141,13 +142,13 @@ def _package_page(package: str) -> str:
     if constants:
         text.append(".. rubric:: Constants and types\n\n")
         text.extend(_constant(export) for export in constants.values())
-    text.append(_toctree(sorted(own, key=str.lower)))
+    text.append(contents(sorted(own, key=str.lower)))
     return "".join(text)
 
 
 def _page(export: Export) -> str:
     """The page of a function, or of a class with its members."""
-    head = f"{_title(export.name)}.. currentmodule:: {export.package}\n\n"
+    head = f"{title(export.name)}.. currentmodule:: {export.package}\n\n"
     if not isinstance(export.value, type):
         return f"{head}.. autofunction:: {export.name}\n"
     members = _members(export.value)
@@ -221,15 +222,6 @@ def _constant(export: Export) -> str:
         raise ValueError(f"{export.defined_in} cannot be read: {error}") from error
     comment = " ".join(comments.get(("", export.name), ()))
     return f".. py:data:: {export.path}\n   :no-index-entry:\n\n   {comment}\n\n"
-
-
-def _title(text: str) -> str:
-    return f"{text}\n{'=' * len(text)}\n\n"
-
-
-def _toctree(names: tuple[str, ...] | list[str]) -> str:
-    rows = "".join(f"   {name}\n" for name in names)
-    return f".. toctree::\n   :hidden:\n\n{rows}"
 
 
 #: How the table of mechanisms writes the guarantees that a mechanism can give.

@@ -9,6 +9,12 @@ from contextlib import contextmanager
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
+#: Without a window, and without what a browser does in the background.
+QUIET = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
 
 @contextmanager
 def headless_chromium(*flags: str) -> Iterator[Chrome]:
@@ -18,7 +24,7 @@ def headless_chromium(*flags: str) -> Iterator[Chrome]:
     assert driver, "this test needs chromedriver on the path"
     options = ChromeOptions()
     options.binary_location = binary
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", *flags):
+    for flag in (*QUIET, *flags):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = Chrome(options=options, service=Service(driver))

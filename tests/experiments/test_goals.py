@@ -14,8 +14,7 @@ from experiments.engine.figures import Folders
 from experiments.engine.reproduce import Report, reproduce
 from experiments.engine.script import Preset, load
 from experiments.engine.terminal import show_reports
-from experiments.guide.gallery import _section
-from experiments.report.build import build_report
+from experiments.guide.figure_pages import figure_pages
 from tests.experiments import toy_script
 
 TOY = "tests.experiments.toy_script"
@@ -78,22 +77,30 @@ def test_the_state_follows_the_table_and_the_script(
     assert "goals" not in json.loads(without.outputs.record.read_text())
 
 
-def test_the_pages_show_both_states_with_number_and_reason(
-    folders: Folders, report: Report
-) -> None:
-    del report
-    start = build_report([load(TOY)], Preset.QUICK, folders).path
-    page = (start.parent / "experiments.html").read_text()
-    assert page.count(REASON) == 1
-    for shown in ("Goals: 1 of 2 reached, 1 open", ">reached</span>", ">open</span>"):
-        assert shown in page
-    assert "FAILED" not in page
-    assert "Of 2 goals 1 are reached and 1 are open" in start.read_text()
-    reproduce(load(TOY), Preset.FULL, folders)
-    guide = _section(load(TOY), folders)
-    assert "Goals: 2 of 2 reached" in guide
-    assert "**reached**: largest square, high goal. Measured: 100. Goal: at least 25." in guide
-    assert REASON not in guide
+def test_the_page_of_a_figure_shows_both_states_with_number_and_reason(folders: Folders) -> None:
+    toy = load(TOY)
+    reproduce(toy, Preset.FULL, folders)
+    record = folders.outputs(toy.name, Preset.FULL).record
+    states = [
+        ("reached", True, "", "* :passed:`reached` low.\n  Measured: 100. Goal: at least 4."),
+        ("open", False, REASON, f"* **open** high.\n  Measured: 9. Goal: at least 25. {REASON}."),
+    ]
+    goals = [
+        {
+            "name": "low" if reached else "high",
+            "measured": "100" if reached else "9",
+            "goal": "at least 4" if reached else "at least 25",
+            "beside": "",
+            "reason": reason,
+            "reached": reached,
+        }
+        for _, reached, reason, _ in states
+    ]
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"goals": goals}))
+    page = figure_pages([toy], folders)[toy.name]
+    assert "Goals: 1 of 2 reached" in page
+    assert all(line in page for *_, line in states)
+    assert page.count("FAILED") == 1  # a claim of the toy script, and not the open goal
 
 
 def test_a_goal_counts_its_edge_as_reached_and_needs_a_number_and_a_reason() -> None:

@@ -1,4 +1,4 @@
-"""The commands find the lessons, serve and export them; `test_lessons_sliders` runs them."""
+"""The commands find the lessons and serve them; `test_lessons_sliders` runs them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
-from experiments.report.lesson_pages import export_lessons, static
 from geomdp.cli import lessons as commands
 from geomdp.cli import main
-from geomdp.cli.lessons import Lesson, all_lessons, find_lesson
+from geomdp.cli.lessons import all_lessons, find_lesson
 from tests.experiments.test_kills import wait_for_end
 
 ROOT = Path(__file__).parents[2]
@@ -68,15 +67,13 @@ def test_the_installed_command_lists_the_lessons(monkeypatch, capsys) -> None:
     assert "geomdp lessons 1" in printed
 
 
-def test_commands_name_the_extra_if_marimo_is_missing(monkeypatch, capsys, tmp_path) -> None:
+def test_commands_name_the_extra_if_marimo_is_missing(monkeypatch, capsys) -> None:
     monkeypatch.setattr(commands, "find_spec", lambda name: None)
     assert _geomdp(monkeypatch, "1") == 2
     assert "pip install 'geomdp[lessons]'" in capsys.readouterr().err
-    for arguments in (["lessons", "body"], ["lessons", "--export", str(tmp_path)]):
-        result = CliRunner().invoke(command_line.app, arguments)
-        assert result.exit_code == 1
-        assert "geomdp[lessons]" in result.output
-    assert not [*tmp_path.iterdir()]
+    result = CliRunner().invoke(command_line.app, ["lessons", "body"])
+    assert result.exit_code == 1
+    assert "geomdp[lessons]" in result.output
 
 
 def test_a_lesson_is_served_with_the_flags_asked_for(monkeypatch) -> None:
@@ -149,45 +146,3 @@ def test_the_first_visit_of_the_lesson_on_projections_compiles_nothing(tmp_path:
     command = [sys.executable, "-c", SERVED, str(find_lesson("projection").path.parent)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     assert not [*tmp_path.rglob("*.nbc")]  # files of compiled functions
-
-
-def test_the_static_form_keeps_text_formulas_answers_and_controls() -> None:
-    page = static(
-        '<span class="markdown"><span class="paragraph">A &lt; B <marimo-tex>||(x^2||)</marimo-tex>'
-        "</span></span><marimo-accordion data-labels='[\"Answer 1\"]'><div><b>yes</b></div>"
-        "</marimo-accordion><marimo-ui-element><marimo-slider data-initial-value='1' "
-        "data-label='\"epsilon\"' data-steps='[0.1, 0.5]'></marimo-slider></marimo-ui-element>"
-    )
-    assert '<span class="paragraph">A &lt; B <math display="inline">' in page
-    assert "<details><summary>Answer 1</summary><div><b>yes</b></div></details>" in page
-    assert "epsilon: <b>0.5</b>" in page
-    assert "marimo" not in page
-
-
-def test_what_has_no_static_form_is_refused() -> None:
-    with pytest.raises(ValueError, match="<marimo-tabs> has no static form"):
-        static("<marimo-tabs></marimo-tabs>")
-    with pytest.raises(ValueError, match=r"<img> loads 'https://example\.org/a\.png'"):
-        static('<img src="https://example.org/a.png">')
-
-
-@pytest.mark.ci
-def test_an_exported_lesson_loads_nothing_and_keeps_its_pictures(tmp_path: Path) -> None:
-    index, page = export_lessons([find_lesson("body")], tmp_path / "pages")
-    assert page.name in index.read_text()
-    text = page.read_text()
-    assert text.count('<img src="data:image/png;base64,') == 3
-    assert text.count("<details>") == 6
-    assert "<script" not in text
-    assert "http" not in text.replace("http://www.w3.org", "")
-
-
-@pytest.mark.ci
-def test_an_output_that_a_page_cannot_show_is_refused(tmp_path: Path) -> None:
-    """A page without this output would look complete, although a part of it is missing."""
-    lesson = tmp_path / "lesson_01_list.py"
-    cell = "@app.cell\ndef _():\n    {'a': 1}\n    return\n"
-    lesson.write_text(f"import marimo\n\napp = marimo.App()\n\n\n{cell}")
-    message = r"list\.py has an output of the kind 'application/json', must be .*'text/html'"
-    with pytest.raises(ValueError, match=message):
-        export_lessons([Lesson(lesson)], tmp_path / "pages")

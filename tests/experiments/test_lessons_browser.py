@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -15,7 +14,6 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
-from experiments.report.lesson_pages import export_lessons
 from geomdp.cli.lessons import Lesson, all_lessons
 from tests.experiments.chromium import headless_chromium
 
@@ -113,17 +111,3 @@ def test_lesson_opens_and_a_slider_moves_a_picture(
     severe = [entry for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]
     assert severe == []
     assert not deep("[data-testid=cell-error], .marimo-error")
-
-
-@pytest.mark.slow
-def test_exported_lessons_open_offline_as_wide_as_the_page(chrome: Chrome, tmp_path: Path) -> None:
-    chrome.set_network_conditions(offline=True, latency=0, throughput=0)
-    index, *pages = export_lessons(all_lessons(), tmp_path / "pages")
-    for page in (index, *pages):
-        chrome.get(page.as_uri())
-        assert chrome.execute_script("return document.querySelector('main').offsetWidth") > 700
-        whole = "return [...document.images].map((picture) => picture.naturalWidth > 0)"
-        assert all(chrome.execute_script(whole)), page.name
-        loaded = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
-        assert all(name.startswith("data:") for name in chrome.execute_script(loaded)), page.name
-        assert chrome.get_log("browser") == [], page.name

@@ -85,7 +85,6 @@ def ran(figures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ra
         ["list"],
         ["run", "geometry", "lower_worst_case", *folders],
         ["plot", "geometry", "--full", *folders[2:]],
-        ["report", *folders[2:]],
         ["status", *folders],
     ]
     hidden = sorted(set().union(*map(modules_of, OTHERS)))
@@ -119,9 +118,6 @@ def test_a_run_goes_on_without_them(ran: dict[str, Ran], figures: Path) -> None:
 def test_stored_figures_of_peers_are_drawn_without_them(ran: dict[str, Ran], figures: Path) -> None:
     assert ran["plot"][::2] == (0, "")
     assert (figures / "geometry.png").exists()
-    code, out, error = ran["report"]
-    assert (code, error) == (0, "")
-    assert f"{len(NEEDED)} figures" in out
 
 
 def test_status_shows_stored_figures_of_scripts_that_are_left_out(

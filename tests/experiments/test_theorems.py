@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from experiments.catalogue import SCRIPTS
-from experiments.report.mathematics import to_html
+from experiments.guide.mathematics import to_html
 from experiments.theorems import (
     THEOREMS,
     UNCLAIMED,
@@ -221,8 +221,9 @@ def test_every_script_shows_a_theorem_and_cites_known_ones(name: str, docstring:
 
 @pytest.mark.parametrize("theorem", THEOREMS, ids=BY_ID)
 def test_statements_are_mathematics_that_browsers_draw(theorem: Theorem) -> None:
-    assert theorem.statement.count("$") % 2 == 0
-    html = to_html(theorem.statement)
+    text = f"{theorem.statement} {theorem.look} {theorem.follows}"
+    assert text.count("$") % 2 == 0
+    html = to_html(text)
     assert "$" not in html
     assert "\\" not in html
     # Browsers support no other value of this attribute.

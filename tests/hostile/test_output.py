@@ -1,4 +1,4 @@
-"""Labels and names of any text: files, terminal, notebook and report show them, and obey none."""
+"""Labels and names of any text: files, terminal and notebook show them, and obey none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ import pytest
 from matplotlib.figure import Figure
 
 import geomdp as gd
-from experiments.report.markup import breakable, linked_ids, table
 from geomdp.cli import display, main
 from geomdp.cli.display import logged_to, run_reporting_errors, working
 from geomdp.cli.outputs import OutputFiles, encoded
@@ -159,15 +158,6 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
-
-
-def test_the_report_shows_labels_as_text():
-    ours = {"table", "caption", "thead", "tr", "th", "tbody", "td", "wbr"}
-    ours |= {"a", "code", "em", "strong", "span"}
-    for group in groups(tuple(piece for piece in PIECES if "$" not in piece and "`" not in piece)):
-        rows = [(breakable(label), linked_ids(label)) for label in group]
-        page = table(group[0], group[:2], rows, "t")
-        assert _Page(page).tags <= ours, page
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font")

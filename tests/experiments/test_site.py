@@ -1,8 +1,9 @@
-"""Tests of the guide: its pages and their code, reference, gallery, typesetting and build."""
+"""Tests of the site: its pages and their code, reference, gallery, typesetting and build."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shutil
 import subprocess
@@ -21,9 +22,11 @@ from experiments.catalogue import SCRIPTS
 from experiments.engine.figures import Folders
 from experiments.engine.script import load
 from experiments.guide import build as examples
-from experiments.guide.build import HERE, GuideError, problems, run_sphinx
+from experiments.guide.build import HERE, SiteError, build_site, problems, run_sphinx
+from experiments.guide.conf import rst_prolog
 from experiments.guide.docstring_text import Place, typeset
-from experiments.guide.gallery import MissingFigureError, _claim, _goal, gallery_pages
+from experiments.guide.figure_pages import MissingFigureError, _goal, claim_line, figure_pages
+from experiments.guide.markup import prose
 from experiments.guide.reference import (
     DECISIONS,
     Export,
@@ -34,7 +37,7 @@ from experiments.guide.reference import (
 )
 from experiments.guide.theorem_pages import write_theorems
 from experiments.planting.catalogue import FAULTS
-from experiments.theorems import THEOREMS
+from experiments.theorems import THEOREMS, Paper, Theorem, cited
 from geomdp.advice.candidates import CANDIDATES
 from tests.hostile.test_output import PIECES, controls, groups
 from tests.readme import COMMAND_PAGE, PAGES, ROOT, cells
@@ -46,8 +49,8 @@ INCLUDE = re.compile(
     r"```\{include\} \.\./repository/(\S+)\n"
     r'(?::start-after: "(.+)"\n)?(?::end-before: "(.+)"\n)?```'
 )
-#: Folders of generated pages, which the build of the guide adds.
-GENERATED = ("gallery", "reference", "theorems")
+#: Folders of generated pages, which the build of the site adds.
+GENERATED = ("figures", "gallery", "reference")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 
 
@@ -65,7 +68,7 @@ def included(file: str, after: str, before: str) -> str:
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
 def test_links_of_pages_lead_to_pages(page: Path) -> None:
-    # The built guide contains the pages, but not the other files of the repository. So links to
+    # The built site contains the pages, but not the other files of the repository. So links to
     # other files would be broken, also links in texts that a page includes.
     text = page.read_text()
     assert text.count("{include} ../repository/") == len(INCLUDE.findall(text))
@@ -144,21 +147,68 @@ def test_a_class_links_to_what_it_inherits(tmp_path: Path) -> None:
     assert ":py:obj:`release <geomdp.mechanisms.Mechanism.release>`" in page
 
 
-def test_the_scripts_of_the_catalogue_stand_in_the_gallery(tmp_path: Path) -> None:
-    scripts = [load(name) for name in SCRIPTS]
-    pages = gallery_pages(scripts, Folders())
+def test_the_scripts_of_the_catalogue_have_pages(tmp_path: Path) -> None:
+    scripts = [load(name) for name in SCRIPTS[:3]]
+    pages = figure_pages(scripts, Folders())
     for script in scripts:
         assert f":link: figure-{script.name}\n" in pages["index"]
-        assert f".. _figure-{script.name}:\n" in pages[script.package.rpartition(".")[2]]
+        page = pages[script.name]
+        assert page.startswith(f".. _figure-{script.name}:\n")
+        assert page.count('<details class="chart" hidden>') == 1
+        record = json.loads((ROOT / "paper_figures" / f"{script.name}.json").read_text())
+        assert page.count("* :passed:") == len(record["claims"])
+        assert f"commit ``{record['commit']}``" in page
+        assert f"python -m experiments run {script.name} --full" in page
     with pytest.raises(MissingFigureError, match=scripts[0].name):
-        gallery_pages(scripts, Folders(figures=tmp_path))
+        figure_pages(scripts, Folders(figures=tmp_path))
 
 
-def test_every_theorem_has_a_place_in_the_guide(tmp_path: Path) -> None:
-    write_theorems(tmp_path, [load(SCRIPTS[0])])
-    text = "".join(path.read_text() for path in tmp_path.glob("*.rst"))
-    assert all(text.count(f".. _theorem-{theorem.id}:\n") == 1 for theorem in THEOREMS)
-    assert ":ref:`figure-jl_error_vs_n`" in text
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The sources of the gallery, by name."""
+    folder = tmp_path_factory.mktemp("gallery")
+    write_theorems(folder, [load(name) for name in SCRIPTS], Folders())
+    return {path.stem: path.read_text() for path in folder.glob("*.rst")}
+
+
+@pytest.mark.parametrize("theorem", THEOREMS, ids=lambda theorem: theorem.id)
+def test_a_page_has_all_of_a_theorem(gallery: dict[str, str], theorem: Theorem) -> None:
+    page = gallery[theorem.id]
+    assert page.startswith(f".. _theorem-{theorem.id}:\n")
+    assert prose(theorem.statement) in page
+    assert page.count(".. figure:: ") == 1
+    for name in theorem.scripts:
+        assert f":ref:`figure-{name}`:\n" in page
+    # Each claim that the theorem names is listed with its verdict and its numbers.
+    for claim in theorem.claims:
+        name, id = claim.split("::")
+        record = json.loads((ROOT / "paper_figures" / f"{name}.json").read_text())
+        named = [each for each in record["claims"] if id in cited(each["id"])]
+        assert named
+        assert all(claim_line(each) in page for each in named)
+    assert bool(theorem.claims) is ("Claims that fail if it is wrong" in page)
+    for test in theorem.tests:
+        assert f"``{test}``" in page
+        assert f"``{test.rpartition('/')[2]}``" in gallery["behind"]
+    assert all(f"`{name}" in page for name in theorem.code)
+    assert f":link: theorem-{theorem.id}\n" in gallery[theorem.paper.name.lower()]
+    assert gallery["behind"].count(f"<theorem-{theorem.id}>`") == 1
+
+
+def test_two_sentences_say_what_to_look_at_and_what_follows() -> None:
+    for theorem in THEOREMS:
+        if theorem.paper is not Paper.ADDITIONS:  # which are no statements of papers
+            for words in (theorem.look, theorem.follows):
+                assert words.endswith("."), theorem.id
+                assert len(re.findall(r"\.(?: |$)", words)) == 1, theorem.id
+
+
+def test_a_failed_claim_is_shown_as_failed() -> None:
+    claim = {"name": "a", "measured": "2", "theory": "at most 1", "passed": False, "used": 2.0}
+    line = claim_line(claim)
+    assert line.startswith("* :failed:`FAILED` ")
+    assert "200% of the allowed deviation" in line
+    assert claim_line(claim | {"passed": True, "used": 0.5}).startswith("* :passed:`passed` ")
 
 
 def test_the_chart_leads_to_public_names_and_to_sections_that_run_them() -> None:
@@ -207,7 +257,7 @@ NODES = {"document", "block_quote", "bullet_list", "list_item", "paragraph", "st
 NODES |= {"emphasis", "literal", "inline", "subscript", "superscript"}
 
 
-@pytest.mark.parametrize("line", [_claim, _goal])
+@pytest.mark.parametrize("line", [claim_line, _goal])
 def test_the_gallery_obeys_no_label(line: Callable[[dict[str, object]], str]) -> None:
     for role in ("ref", "py:obj"):  # Sphinx has these
         roles.register_local_role(role, roles.GenericRole(role, nodes.inline))
@@ -216,10 +266,10 @@ def test_the_gallery_obeys_no_label(line: Callable[[dict[str, object]], str]) ->
         text = line({"passed": True, "reached": True, **dict.fromkeys(keys, label)})
         assert controls(text) <= {"\n"}, label
         settings = {"report_level": 2, "halt_level": 2}
-        found = [*publish_doctree(text, settings_overrides=settings).findall()]
+        found = [*publish_doctree(f"{rst_prolog}\n{text}", settings_overrides=settings).findall()]
         assert {node.tagname for node in found} <= NODES | {"system_message"}, label
-        strong = [node.astext() for node in found if node.tagname == "strong"]
-        assert strong in (["passed"], ["reached"]), label
+        verdicts = [node.astext() for node in found if node.tagname == "strong"]
+        assert verdicts in (["passed"], ["reached"]), label
 
 
 def test_what_an_example_prints_is_not_typeset() -> None:
@@ -261,7 +311,7 @@ def test_a_faulty_page_ends_the_build(tmp_path: Path, fault: str) -> None:
     shutil.copy(HERE / "conf.py", sources)
     page = f"---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n# Page\n\n{fault}\n"
     (sources / "index.md").write_text(page)
-    with pytest.raises(GuideError, match=FAULTY[fault]):
+    with pytest.raises(SiteError, match=FAULTY[fault]):
         run_sphinx(sources, tmp_path / "html", tmp_path / "doctrees")
 
 
@@ -286,12 +336,22 @@ def test_a_missing_figure_ends_the_command_with_a_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command_line, "SCRIPTS", SCRIPTS[:1])
+    monkeypatch.setattr(command_line, "RESULTS", tmp_path / "results")
     result = CliRunner().invoke(
-        command_line.app, ["guide", "--out", str(tmp_path / "out"), "--figures", str(tmp_path)]
+        command_line.app, ["site", "--out", str(tmp_path / "out"), "--figures", str(tmp_path)]
     )
     assert result.exit_code == 1
     assert "run the script jl_error_vs_n with --full" in " ".join(result.output.split())
+    assert not (tmp_path / "out").exists()
 
 
-def test_git_ignores_the_built_guide() -> None:
-    assert "experiments/results/" in (ROOT / ".gitignore").read_text().splitlines()
+def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("a life's work")
+    with pytest.raises(SiteError, match="no earlier site"):
+        build_site([], tmp_path, Folders(), tmp_path / "work")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_git_ignores_the_built_site() -> None:
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {"experiments/results/", "/site/"} <= {*ignored}

@@ -1,9 +1,11 @@
-"""The curves of a figure as data, for interactive charts that show values under the pointer."""
+"""The curves of a figure as data, and as an interactive chart that `static/chart.js` draws."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+from experiments.guide.mathematics import to_html, to_text
 
 #: Significant digits of a number on the page. A screen resolves fewer.
 DIGITS = 5
@@ -241,3 +245,55 @@ def _point(x: float, y: float) -> Point:
 
 def _rounded(value: float) -> float:
     return float(f"{float(value):.{DIGITS}g}")
+
+
+def chart_html(panels: Sequence[Panel]) -> str:
+    """A chart of all panels, folded; without JavaScript it stays hidden."""
+    legend = legend_of(panels)
+    labels = [curve.label for curve in legend]
+    data = json.dumps(
+        {"panels": [_plain(panel, labels) for panel in panels]},
+        allow_nan=False,
+        separators=(",", ":"),
+    ).replace("<", "\\u003c")
+    shown = "".join(
+        f'<div class="panel" data-panel="{position}">'
+        f'<p class="panel-title">{to_html(panel.title)}</p>'
+        f'<p class="axis-label">{to_html(panel.y_label)}</p><div class="plot"></div>'
+        f'<p class="axis-label x">{to_html(panel.x_label)}</p></div>'
+        for position, panel in enumerate(panels)
+    )
+    return (
+        f'<details class="chart" hidden><summary>Read off values</summary>'
+        f'<div class="panels">{shown}</div>'
+        f'<ul class="legend">{"".join(map(_legend_line, legend))}</ul>'
+        f'<p class="readout" aria-live="polite"></p>'
+        f'<script type="application/json">{data}</script></details>'
+    )
+
+
+def _plain(panel: Panel, labels: list[str]) -> dict[str, Any]:
+    """A panel as JSON for `static/chart.js`; labels become positions in the legend."""
+    plain = asdict(panel)
+    for curve in plain["curves"]:
+        label = curve.pop("label")
+        curve["name"] = labels.index(label) if label else -1
+    for text in ("title", "x_label", "y_label"):
+        plain[text] = to_text(plain[text])
+    for names in ("x_names", "y_names"):
+        plain[names] = [(place, to_text(label)) for place, label in plain[names]]
+    return plain
+
+
+def _legend_line(curve: Curve) -> str:
+    pattern = " ".join(f"{length:g}" for length in curve.dashes)
+    dashes = f' stroke-dasharray="{pattern}"' if curve.dashes else ""
+    line = f'<line x1="0" y1="6" x2="26" y2="6"{dashes}/>' if curve.joined else ""
+    fill = "" if curve.filled else ' class="hollow"'
+    marker = f'<circle cx="13" cy="6" r="3.5"{fill}/>' if curve.marked else ""
+    # Black becomes the colour of text, which is light on dark pages.
+    colour = "var(--pst-color-text-base)" if curve.colour == "#000000" else curve.colour
+    return (
+        f'<li><svg viewBox="0 0 26 12" aria-hidden="true" style="color: {colour}">'
+        f"{line}{marker}</svg> <span>{to_html(curve.label)}</span></li>"
+    )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from html import escape
 
 from latex2mathml.converter import convert
 
-from experiments.report.markup import escape
+from geomdp.cli.display import visible
 
 _VARIANT = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
 #: Upright words, which the converter spells letter by letter.
@@ -24,7 +25,8 @@ def to_html(text: str) -> str:
     # The pieces at odd positions are formulas.
     pieces = _MATH.split(" ".join(text.split()))
     return "".join(
-        to_mathml(piece) if position % 2 else escape(piece) for position, piece in enumerate(pieces)
+        to_mathml(piece) if position % 2 else escape(visible(piece))
+        for position, piece in enumerate(pieces)
     )
 
 

@@ -13,7 +13,7 @@
     parent.append(made);
     return made;
   };
-  const themed = (colour) => (colour === "#000000" ? "var(--text)" : colour);
+  const themed = (colour) => (colour === "#000000" ? "var(--pst-color-text-base)" : colour);
   const shown = (value) => {
     if (value === 0) return "0";
     const size = Math.abs(value);
@@ -219,24 +219,12 @@
     }
   };
   document.querySelectorAll("details.chart").forEach((details, number) => {
+    details.hidden = false;
     details.addEventListener("toggle", () => {
       if (details.open && !details.dataset.drawn) {
         details.dataset.drawn = "yes";
         open(details, number);
       }
     });
-  });
-  // Where the contents lie above the page, they start closed.
-  const narrow = matchMedia("(max-width: 63.99rem)");
-  const contents = document.querySelector("nav details");
-  const fold = () => { contents.open = !narrow.matches; };
-  narrow.addEventListener("change", fold);
-  fold();
-  contents.addEventListener("click", (event) => {
-    if (narrow.matches && event.target.closest("a")) contents.open = false;
-  });
-  // What is folded on screen belongs on paper too.
-  window.addEventListener("beforeprint", () => {
-    for (const details of document.querySelectorAll("article details:not(.chart)")) details.open = true;
   });
 })();
