@@ -67,7 +67,7 @@ def _(mo):
     ## Answers move inside the hull
 
     Four kinds of people, and two queries: $q_1$ = "smokes", $q_2$ = "smokes and is ill". Choose
-    how many people of each kind there are, and watch where the answers go.
+    how many people of each kind there are: where do the answers go?
     """)
     return
 
@@ -115,34 +115,28 @@ def _(Figure, both, gd, healthy, ill, kinds, np, picture, polytope, smoking, wor
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 1.** Two of the four kinds of people have the same answer vector. Which,
-            and what does it mean for this workload?
-
-            **Exercise 2.** With all sliders at 0 but one, where are the answers?
-
-            **Exercise 3.** Can the answers be $(0.2, 0.5)$? Why not?
-            """),
-            mo.accordion(
-                {
-                    "Answer 1": "The healthy and the ill who do not smoke: both answer (0, 0). The "
-                    "workload cannot tell them apart, so K has three corners and not four.",
-                    "Answer 2": "At a corner: all records are of one kind, and the mean of equal "
-                    "vectors is that vector.",
-                    "Answer 3": r"No. Whoever smokes and is ill smokes: $q_2(x) \le q_1(x)$ for "
-                    "every record, hence for every mean, and the hull excludes the point.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 1.** Two of the four kinds of people have the same answer vector. Which,
+    and what does it mean for this workload?
+
+    **Exercise 2.** With all sliders at 0 but one, where are the answers?
+
+    **Exercise 3.** Can the answers be $(0.2, 0.5)$? Why not?
+
+    /// details | Answer 1
+    The healthy and the ill who do not smoke: both answer (0, 0). The workload cannot tell them
+    apart, so K has three corners and not four.
+    ///
+
+    /// details | Answer 2
+    At a corner: all records are of one kind, and the mean of equal vectors is that vector.
+    ///
+
+    /// details | Answer 3
+    No. Whoever smokes and is ill smokes: $q_2(x) \le q_1(x)$ for every record, hence for every
+    mean, and the hull excludes the point.
+    ///
+
     ## Is a point in the body? Separation
 
     To know whether some published answers are possible at all, ask the body. If the point is
@@ -154,8 +148,8 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    first = mo.ui.slider(-0.4, 1.4, step=0.05, value=0.2, label="first answer", show_value=True)
-    second = mo.ui.slider(-0.4, 1.4, step=0.05, value=0.5, label="second answer", show_value=True)
+    first = mo.ui.slider(-0.4, 1.4, step=0.05, value=1.2, label="first answer", show_value=True)
+    second = mo.ui.slider(-0.4, 1.4, step=0.05, value=0.4, label="second answer", show_value=True)
     mo.vstack([first, second])
     return first, second
 
@@ -175,8 +169,8 @@ def _(Figure, first, gd, np, picture, polytope, second):
         _a, _b = _found.normal / np.abs(_found.normal).max()
         _offset = _found.offset / np.abs(_found.normal).max()
         _text = (
-            f"impossible: {_a:.2f} $q_1$ {'+' if _b >= 0 else '-'} {abs(_b):.2f} $q_2$"
-            rf" $\leq$ {_offset:.2f} for all data"
+            f"impossible: {_a:.3f} $q_1$ {'+' if _b >= 0 else '-'} {abs(_b):.3f} $q_2$"
+            rf" $\leq$ {_offset:.3f} for all data"
         )
     _ticks = np.arange(-0.5, 1.6, 0.5)
     _ax.set(xlim=(-0.5, 1.5), ylim=(-0.5, 1.5), xticks=_ticks, yticks=_ticks)
@@ -190,33 +184,23 @@ def _(Figure, first, gd, np, picture, polytope, second):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 4.** Move the point until the line is the edge between $(0, 0)$ and
-            $(1, 1)$. Which inequality between the two queries is that?
-
-            **Exercise 5.** Why does one inequality prove that a point is outside, while a proof
-            that it is inside needs three records?
-            """),
-            mo.accordion(
-                {
-                    "Answer 4": r"$q_2 \le q_1$: those who smoke and are ill are among those who "
-                    "smoke.",
-                    "Answer 5": "A point outside of a convex set lies outside of a halfspace that "
-                    "contains the set (separation theorem). A point inside is a mixture of at most "
-                    "$m + 1 = 3$ corners (Carathéodory), and these records with their weights are "
-                    "the proof.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 4.** Move the point until the line is the edge between $(0, 0)$ and
+    $(1, 1)$. Which inequality between the two queries is that?
+
+    **Exercise 5.** Why does one inequality prove that a point is outside, while a proof
+    that it is inside needs three records?
+
+    /// details | Answer 4
+    $q_2 \le q_1$: those who smoke and are ill are among those who smoke.
+    ///
+
+    /// details | Answer 5
+    A point outside of a convex set lies outside of a halfspace that contains the set (separation
+    theorem). A point inside is a mixture of at most $m + 1 = 3$ corners (Carathéodory), and these
+    records with their weights are the proof.
+    ///
+
     ## Bodies grow with the workload
 
     With two queries $K$ is a polygon. With three it is a solid, and with $m$ queries it lies in
@@ -242,20 +226,28 @@ def _(mo):
         value="products of pairs of signs (tetrahedron)",
         label="three queries",
     )
-    shown
-    return (shown,)
+    turn = mo.ui.slider(0, 360, step=5, value=30, label="turn the solid", show_value=True)
+    mo.vstack([shown, turn])
+    return shown, turn
 
 
 @app.cell
-def _(Figure, gd, np, picture, shown):
-    _bodies = {
-        "cube": gd.bodies.Box(np.zeros(3), np.ones(3)),
+def _(gd, np):
+    solids = {
+        "cube": gd.bodies.VPolytope(np.indices((2, 2, 2)).reshape(3, -1).T),
         "pairs": gd.sensitivity_polytope(gd.workloads.Parities(3, 2)),
         "prefixes": gd.bodies.VPolytope(np.tri(4, 3, -1)),
     }
+    return (solids,)
+
+
+@app.cell
+def _(Figure, gd, picture, shown, solids, turn):
     _figure = Figure(figsize=(4.5, 4.2), layout="constrained")
     _ax = _figure.add_subplot(projection="3d")
-    gd.plotting.draw(_bodies[shown.value], _ax)
+    gd.plotting.draw(solids[shown.value], _ax)
+    _ax.view_init(elev=20, azim=turn.value)
+    _ax.set_title(f"{len(solids[shown.value].vertices)} corners")
     _ax.locator_params(nbins=3)
     picture(_figure, "the body of three queries")
     return
@@ -263,22 +255,18 @@ def _(Figure, gd, np, picture, shown):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 6.** Three signs $x_1, x_2, x_3 \in \{-1, 1\}$ and the three products of
-            two of them. There are eight records. Why has $K$ only four corners?
-            """),
-            mo.accordion(
-                {
-                    "Answer 6": "Changing all three signs changes no product, so the eight records "
-                    "fall into four pairs with equal answers. And the product of all three "
-                    "products is always 1, which excludes four of the eight corners of the cube."
-                }
-            ),
-            mo.md("*Next: what one record can change.*"),
-        ]
-    )
+    mo.md(r"""
+    **Exercise 6.** Three signs $x_1, x_2, x_3 \in \{-1, 1\}$ and the three products of
+    two of them. There are eight records. Why has $K$ only four corners?
+
+    /// details | Answer 6
+    Changing all three signs changes no product, so the eight records fall into four pairs with
+    equal answers. And the product of all three products is always 1, which excludes four of the
+    eight corners of the cube.
+    ///
+
+    *Next: what one record can change.*
+    """)
     return
 
 

@@ -1,4 +1,4 @@
-"""Lesson 2. What one record can change: K - K, the K-norm, and Laplace noise as K-norm noise."""
+"""Lesson 2. What one record can change: differential privacy, K - K and its norm."""
 
 import marimo
 
@@ -12,9 +12,8 @@ def _():
     from matplotlib.figure import Figure
 
     import geomdp as gd
-    from geomdp.geometry.sampling import ExactSampler
 
-    return ExactSampler, Figure, gd, mo, np
+    return Figure, gd, mo, np
 
 
 @app.cell
@@ -53,13 +52,13 @@ def _(mo):
 
 
 @app.cell
-def _(ExactSampler, gd, np):
+def _(gd, np):
     workload = gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
     kinds = ["healthy", "ill", "smokes", "smokes, ill"]
     corners = workload.evaluate(np.arange(4))
     polytope = gd.sensitivity_polytope(workload)
     difference = gd.difference_body(polytope)
-    # Three symmetric bodies that contain K - K. Each is the smallest of its shape.
+    # Symmetric bodies that contain K - K. Each is the smallest of its shape.
     _steps = (corners[:, None] - corners).reshape(-1, 2)
     _l1, _l2 = (float(np.linalg.norm(_steps, p, axis=1).max()) for p in (1, 2))
     bodies = {
@@ -67,10 +66,7 @@ def _(ExactSampler, gd, np):
         "cross-polytope (Laplace)": gd.bodies.CrossPolytope(2, _l1),
         "disc": gd.bodies.Ball(2, _l2),
     }
-    noises = {
-        name: gd.noise.KNormNoise(body, 1.0, ExactSampler(body)) for name, body in bodies.items()
-    }
-    return bodies, corners, difference, kinds, noises, polytope
+    return bodies, corners, difference, kinds, polytope
 
 
 @app.cell
@@ -95,7 +91,12 @@ def _(Figure, corners, difference, gd, kinds, new, np, old, picture, polytope, r
         "", _before + _step / records.value, _before, arrowprops={"arrowstyle": "->", "lw": 2}
     )
     _left.plot(*_before, "o", color="#D55E00")
-    _left.set(xlim=(-0.15, 1.15), ylim=(-0.15, 1.15), title="answers move inside K")
+    _left.set(xlim=(-0.15, 1.15), ylim=(-0.15, 1.15))
+    _after = _before + _step / records.value
+    _left.set_title(
+        f"from ({_before[0]:.3f}, {_before[1]:.3f}) to ({_after[0]:.3f}, {_after[1]:.3f}) in K",
+        fontsize=10,
+    )
     gd.plotting.draw(difference, _right, colour="#009E73")
     gd.plotting.draw(gd.bodies.Scaled(difference, 1 / records.value), _right, colour="#D55E00")
     _right.annotate("", _step / records.value, (0.0, 0.0), arrowprops={"arrowstyle": "->", "lw": 2})
@@ -108,36 +109,30 @@ def _(Figure, corners, difference, gd, kinds, new, np, old, picture, polytope, r
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 1.** $K$ is a triangle with three corners. How many pairs (old, new) of
-            different corners are there, and which of them give corners of $K - K$?
-
-            **Exercise 2.** $K$ need not be symmetric, and here it is not. Why is $K - K$
-            symmetric about 0 for every $K$?
-
-            **Exercise 3.** The triangle has area $1/2$. What is the area of the hexagon? (For a
-            simplex in $m$ dimensions the volume grows by the factor $\binom{2m}{m}$.)
-            """),
-            mo.accordion(
-                {
-                    "Answer 1": "Six ordered pairs, and all six differences are corners of the "
-                    "hexagon. For a simplex this is always so. For a cube it is not: many pairs of "
-                    "corners have the same difference.",
-                    "Answer 2": "With $a - b$ it contains $b - a$: old and new change places.",
-                    "Answer 3": r"$\binom{4}{2} \cdot \frac12 = 3$. For a body that is symmetric "
-                    "to begin with, $K - K = 2K$, and the factor is only $2^m = 4$.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 1.** $K$ is a triangle with three corners. How many pairs (old, new) of
+    different corners are there, and which of them give corners of $K - K$?
+
+    **Exercise 2.** $K$ need not be symmetric, and here it is not. Why is $K - K$
+    symmetric about 0 for every $K$?
+
+    **Exercise 3.** The triangle has area $1/2$. What is the area of the hexagon? (For a
+    simplex in $m$ dimensions the volume grows by the factor $\binom{2m}{m}$.)
+
+    /// details | Answer 1
+    Six ordered pairs, and all six differences are corners of the hexagon. For a simplex this is
+    always so. For a cube it is not: many pairs of corners have the same difference.
+    ///
+
+    /// details | Answer 2
+    With $a - b$ it contains $b - a$: old and new change places.
+    ///
+
+    /// details | Answer 3
+    $\binom{4}{2} \cdot \frac12 = 3$. For a body that is symmetric to begin with, $K - K = 2K$, and
+    the factor is only $2^m = 4$.
+    ///
+
     ## The norm that counts records
 
     A symmetric body is the unit ball of a norm, its **gauge**:
@@ -171,7 +166,7 @@ def _(Figure, angle, bodies, difference, gd, length, mo, np, picture):
     gd.plotting.draw(difference, _ax, colour="#009E73", label="K - K")
     _ax.annotate("", _v, (0.0, 0.0), arrowprops={"arrowstyle": "->", "lw": 2})
     _ax.set(xlim=(-3.3, 3.3), ylim=(-3.3, 3.3))
-    _ax.set_title(f"v = ({_v[0]:.2f}, {_v[1]:.2f}) is reached at t = {_gauges['K - K']:.2f}")
+    _ax.set_title(f"v = ({_v[0]:.3f}, {_v[1]:.3f}) is reached at t = {_gauges['K - K']:.3f}")
     _ax.legend(loc="lower right")
     _table = "\n".join(f"| {name} | {value:.3f} |" for name, value in _gauges.items())
     mo.hstack(
@@ -188,33 +183,24 @@ def _(Figure, angle, bodies, difference, gd, length, mo, np, picture):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 4.** Two of the norms in the table are never above the first. Which two?
-            How does this follow from the fact that their unit balls contain $K - K$?
-
-            **Exercise 5.** Find a direction in which the disc is as good as $K - K$, and one in
-            which it is worst.
-            """),
-            mo.accordion(
-                {
-                    "Answer 4": "Those of the cross-polytope and the disc. They contain $K - K$, "
-                    "and a larger unit ball gives a smaller norm. Noise made from such a norm is "
-                    "larger than necessary, and never too small.",
-                    "Answer 5": r"At 45 degrees the disc touches the corner $(1, 1)$, and the "
-                    r"norms agree. At 135 degrees the boundary of $K - K$ is nearest, at distance "
-                    r"$1/\sqrt2$, while the disc has radius $\sqrt2$: a factor of 2.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 4.** Two of the norms in the table are never above the first. Which two?
+    How does this follow from the fact that their unit balls contain $K - K$?
+
+    **Exercise 5.** Find a direction in which the disc is as good as $K - K$, and one in
+    which it is worst.
+
+    /// details | Answer 4
+    Those of the cross-polytope and the disc. They contain $K - K$, and a larger unit ball gives a
+    smaller norm. Noise made from such a norm is larger than necessary, and never too small.
+    ///
+
+    /// details | Answer 5
+    At 45 degrees the disc touches the corner $(1, 1)$, and the norms agree. At 135 degrees the
+    boundary of $K - K$ is nearest, at distance $1/\sqrt2$, while the disc has radius $\sqrt2$: a
+    factor of 2.
+    ///
+
     ## From a norm to noise
 
     Let $B$ be any symmetric body that contains $K - K$, and add to the sums noise with density
@@ -269,7 +255,7 @@ def _(Figure, axis, ball, difference, epsilon, gd, losses, np, picture, scale):
     _ax.annotate("", (1.0, 1.0), (0.0, 0.0), arrowprops={"arrowstyle": "->", "lw": 2})
     _ax.set(xlim=(-3, 4), ylim=(-3, 4))
     _ax.set_title(
-        f"largest loss {_worst:.2f}: the claim {epsilon.value:g} "
+        f"largest loss {_worst:.3f}: the claim {epsilon.value:g} "
         f"{'holds' if _holds else 'is WRONG'}",
         color="black" if _holds else "#D55E00",
     )
@@ -280,223 +266,31 @@ def _(Figure, axis, ball, difference, epsilon, gd, losses, np, picture, scale):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 6.** Choose the cross-polytope. Why is the loss constant on large
-            regions?
-
-            **Exercise 7.** At scale 0.5 the claim fails. For which claim is that noise right?
-
-            **Exercise 8.** Two people leave the data set and two others join. What becomes of
-            the bound $e^{\varepsilon}$?
-            """),
-            mo.accordion(
-                {
-                    "Answer 6": r"$\lVert z \rVert_B$ is linear on the cone over each face. Where "
-                    r"$z$ and $z - v$ lie in the cone over one face with normal $u$, the loss is "
-                    r"$-\varepsilon \langle u, v \rangle$, whatever $z$ is.",
-                    "Answer 7": r"For $2 \varepsilon$: it is the noise of the body $B / 2$, in "
-                    "whose norm $v$ has length 2.",
-                    "Answer 8": r"The sums move by $v + v'$, whose norm is at most 2, so the bound "
-                    r"is $e^{2\varepsilon}$. For $r$ records it is $e^{r\varepsilon}$ (group "
-                    "privacy); lesson 7 turns this into lower bounds.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
-    ## Laplace noise is the cross-polytope
+    **Exercise 6.** Choose the cross-polytope. Why is the loss constant on large
+    regions?
 
-    The cross-polytope $B = \Delta_1 B_1^m = \{z : \sum_i |z_i| \le \Delta_1\}$ gives
+    **Exercise 7.** At scale 0.5 the claim fails. For which claim is that noise right?
 
-    $$p(z) = c\, e^{-\varepsilon \lVert z \rVert_1 / \Delta_1} =
-    \prod_i \tfrac{\varepsilon}{2 \Delta_1} e^{-\varepsilon |z_i| / \Delta_1}:$$
+    **Exercise 8.** Two people leave the data set and two others join. What becomes of
+    the bound $e^{\varepsilon}$?
 
-    independent Laplace noise in every coordinate. So **the Laplace mechanism is the K-norm
-    mechanism of one particular body**, the smallest cross-polytope around $K - K$. Any other
-    body that contains $K - K$ is as private. Its volume and shape decide the error: in $d$
-    dimensions Lemma 14 says
+    /// details | Answer 6
+    $\lVert z \rVert_B$ is linear on the cone over each face. Where $z$ and $z - v$ lie in the cone
+    over one face with normal $u$, the loss is $-\varepsilon \langle u, v \rangle$, whatever $z$ is.
+    ///
 
-    $$E \lVert Z \rVert_2^2 = \frac{(d+1)(d+2)}{\varepsilon^2}\, E \lVert U \rVert_2^2,\qquad
-    U \text{ uniform on } B.$$
+    /// details | Answer 7
+    For $2 \varepsilon$: it is the noise of the body $B / 2$, in whose norm $v$ has length 2.
+    ///
 
-    For unit balls $\varepsilon^2 E \lVert Z \rVert_2^2$ is $2d$ (cross-polytope), $d(d+1)$
-    (ball) and $d(d+1)(d+2)/3$ (cube). Below are curves of equal density that enclose a given
-    share of the noise.
+    /// details | Answer 8
+    The sums move by $v + v'$, whose norm is at most 2, so the bound is $e^{2\varepsilon}$. For $r$
+    records it is $e^{r\varepsilon}$ (group privacy); lesson 7 turns this into lower bounds.
+    ///
+
+    *Next: noise shaped like the body.*
     """)
-    return
-
-
-@app.cell
-def _(bodies, mo):
-    shown = mo.ui.multiselect(list(bodies), value=list(bodies)[:2], label="noise of")
-    share = mo.ui.slider(
-        0.1, 0.9, step=0.1, value=0.5, label="share of the noise inside", show_value=True
-    )
-    mo.vstack([shown, share])
-    return share, shown
-
-
-@app.cell
-def _(Figure, difference, gd, mo, noises, picture, share, shown):
-    _colours = dict(zip(noises, ("#009E73", "#D55E00", "#0072B2"), strict=True))
-    _figure = Figure(figsize=(5.4, 4.6), layout="constrained")
-    _ax = _figure.subplots()
-    gd.plotting.draw(difference, _ax, colour="#555555", label="K - K")
-    for _name in shown.value:
-        gd.plotting.draw_noise(
-            noises[_name],
-            _ax,
-            shares=(share.value,),
-            colour=_colours[_name],
-            label=f"noise of {_name}",
-        )
-    _ax.set(xlim=(-9, 9), ylim=(-9, 9))
-    _ax.legend(loc="lower right", fontsize=8)
-    _rows = "\n".join(
-        f"| {name} | {body.volume():.2f} | {noise.second_moment().value:.2f} |"
-        for (name, noise), body in zip(
-            noises.items(), (noise.body for noise in noises.values()), strict=True
-        )
-    )
-    mo.hstack(
-        [
-            picture(_figure, "curves of equal density of the noise around the difference body"),
-            mo.md("| body | area | E of squared length |\n|---|---|---|\n" + _rows),
-        ],
-        justify="start",
-        align="center",
-        gap=2,
-    )
-    return
-
-
-@app.cell
-def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 9.** Here $\Delta_1 = 2$. Check the second row of the table with the
-            formula $2d$.
-
-            **Exercise 10.** For a **histogram** ($m$ cells, each record in one of them) $K$ is
-            the simplex with corners $e_1, \dots, e_m$. What is $\Delta_1$? How much smaller
-            will the error of K-norm noise be?
-
-            **Exercise 11.** Instead of replacing records, neighbours may **add or remove** one.
-            By which vectors can the sums move then?
-            """),
-            mo.accordion(
-                {
-                    "Answer 9": r"$d = 2$ and scale 2: $2 \cdot 2 \cdot 2^2 = 16$.",
-                    "Answer 10": r"Replacing a record lowers one cell and raises another: "
-                    r"$\Delta_1 = 2$ for every $m$. The corners $e_i - e_j$ of $K - K$ all have "
-                    r"$\ell_1$ norm 2, so the cross-polytope touches them all and little can be "
-                    "gained: at $m = 50$ the root mean squared error falls from 2.83 to 2.76 only.",
-                    "Answer 11": r"By $Q(x)$ or $-Q(x)$: the body is the symmetric hull "
-                    r"$\operatorname{conv}(K \cup -K)$, which lies inside of $K - K$ if "
-                    r"$0 \in K$. Every $\varepsilon$ must say which neighbours it means.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
-    mo.md(r"""
-    ## How much the shape matters in many dimensions
-
-    **Prefix sums**: $q_j(x) = 1[x \le j]$ for $x \in \{1, \dots, m\}$, a cumulative
-    distribution. The last answer is always 1. One record can move all others by 1, so
-    $\Delta_1 = m - 1$ and $\Delta_2 = \sqrt{m - 1}$; but $K$ is a thin simplex.
-    The error is known before any data is seen:
-    """)
-    return
-
-
-@app.cell
-def _(gd):
-    _makers = {
-        "Laplace": gd.mechanisms.Laplace,
-        "ball": gd.mechanisms.Ball,
-        "K-norm of K - K": gd.mechanisms.KNorm,
-    }
-    sizes = (3, 5, 10, 20, 50, 100, 200)
-    # At n = 1 and epsilon = 1; the error is proportional to 1 / (n epsilon).
-    errors = {
-        name: [
-            make(gd.workloads.Prefixes(m), n=1, privacy=gd.PureDP(1.0)).predicted_rmse.value
-            for m in sizes
-        ]
-        for name, make in _makers.items()
-    }
-    return errors, sizes
-
-
-@app.cell
-def _(mo):
-    population = mo.ui.slider(
-        steps=[100, 300, 1000, 3000, 10000],
-        value=1000,
-        label="number of records n",
-        show_value=True,
-    )
-    loss = mo.ui.slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon", show_value=True)
-    mo.vstack([population, loss])
-    return loss, population
-
-
-@app.cell
-def _(Figure, errors, gd, loss, np, picture, population, sizes):
-    _figure = Figure(figsize=(6.0, 4.2), layout="constrained")
-    _ax = _figure.subplots()
-    _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
-    for (_name, _values), (_colour, _marker) in zip(errors.items(), _looks, strict=True):
-        _scaled = np.array(_values) / (population.value * loss.value)
-        _ax.loglog(sizes, _scaled, marker=_marker, color=_colour, label=_name)
-    _ax.axhline(0.1, color="grey", lw=0.8, ls=":")
-    _ax.set(xlabel="number of prefix sums m", ylabel="error per query (rmse)", ylim=(1e-5, 30))
-    _ax.minorticks_off()  # minor ticks would double the drawing time
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.legend()
-    picture(_figure, "error per query by the number of prefix sums")
-    return
-
-
-@app.cell
-def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 12.** Read off the slopes of the three curves, and derive the first two
-            from $\Delta_1$ and $\Delta_2$. (The ball's error per query is
-            $\sqrt{d + 1}\,\Delta_2 / (\varepsilon n)$ for $d$ queries if none of them has a
-            constant answer; Nikolov's Lemma 15.)
-
-            **Exercise 13.** At $n = 1000$ and $\varepsilon = 1$, how many prefix sums can each
-            mechanism answer with error below 0.1?
-            """),
-            mo.accordion(
-                {
-                    "Answer 12": r"Laplace: $\sqrt2\,\Delta_1 / (\varepsilon n)$, slope 1. Ball: "
-                    r"$d + 1 = m$ and $\Delta_2 = \sqrt{m - 1}$ give about $m$: slope 1 as "
-                    "well, with a smaller constant. K-norm: slope 1/2.",
-                    "Answer 13": "Laplace about 70, the ball about 100, and the K-norm more than "
-                    "the 200 of the plot: its error there is 0.016.",
-                }
-            ),
-            mo.md("*Next: how large is a body?*"),
-        ]
-    )
     return
 
 

@@ -8,8 +8,6 @@ app = marimo.App(width="medium", app_title="5. Projection")
 @app.cell
 def _():
     import os
-    import tempfile
-    from pathlib import Path
 
     import marimo as mo
 
@@ -22,7 +20,7 @@ def _():
 
     import geomdp as gd
 
-    return Figure, Path, gd, mo, np, tempfile
+    return Figure, gd, mo, np
 
 
 @app.cell
@@ -49,7 +47,7 @@ def _(mo):
 
     This uses no data, only the noisy answers and the public body, so it costs **no privacy**
     (post-processing). It is the **projection mechanism** of Nikolov, Talwar and Zhang. The
-    picture shows 25 fixed draws of Gaussian noise; the slider changes their size only.
+    picture shows 25 fixed draws of Gaussian noise of any size, around any true answers.
     """)
     return
 
@@ -57,37 +55,39 @@ def _(mo):
 @app.cell
 def _(gd, np):
     triangle = gd.bodies.VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
-    places = {
-        "inside of K": np.array([0.7, 0.35]),
-        "on an edge": np.array([0.5, 0.5]),
-        "at a corner": np.array([1.0, 1.0]),
-    }
     gaussians = np.random.default_rng(4).normal(size=(25, 2))
-    return gaussians, places, triangle
+    return gaussians, triangle
 
 
 @app.cell
-def _(mo, places):
+def _(mo):
     spread = mo.ui.slider(
         steps=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0], value=0.3, label="noise sigma", show_value=True
     )
-    place = mo.ui.dropdown(list(places), value="inside of K", label="the true answers lie")
-    mo.vstack([spread, place])
-    return place, spread
+    smokes = mo.ui.slider(0, 1, step=0.05, value=0.7, label="truth: smokes", show_value=True)
+    both = mo.ui.slider(0, 1, step=0.05, value=0.35, label="truth: smokes, ill", show_value=True)
+    mo.vstack([spread, smokes, both])
+    return both, smokes, spread
 
 
 @app.cell
-def _(Figure, gaussians, gd, np, picture, place, places, spread, triangle):
-    _truth = places[place.value]
-    _noisy = _truth + spread.value * gaussians
+def _(both, np, smokes):
+    # Nobody smokes and is ill without smoking.
+    truth = np.array([smokes.value, min(smokes.value, both.value)])
+    return (truth,)
+
+
+@app.cell
+def _(Figure, gaussians, gd, np, picture, spread, triangle, truth):
+    _noisy = truth + spread.value * gaussians
     _nearest = np.array([gd.project(triangle, y).point for y in _noisy])
-    _before = np.sqrt(((_noisy - _truth) ** 2).mean())
-    _after = np.sqrt(((_nearest - _truth) ** 2).mean())
+    _before = np.sqrt(((_noisy - truth) ** 2).mean())
+    _after = np.sqrt(((_nearest - truth) ** 2).mean())
     _figure = Figure(figsize=(5.6, 4.8), layout="constrained")
     _ax = _figure.subplots()
     gd.plotting.draw(triangle, _ax, label="K")
     gd.plotting.draw_projection(triangle, _noisy, _ax, label="noisy, and nearest in K")
-    _ax.plot(*_truth, "*", color="black", ms=13, label="true answers")
+    _ax.plot(*truth, "*", color="black", ms=13, label="true answers")
     _half = max(1.0, 2.2 * spread.value)
     _ax.set(xlim=(0.5 - _half, 0.8 + _half), ylim=(0.35 - _half, 0.65 + _half))
     _ax.set_title(f"rmse before {_before:.3f}, after {_after:.3f}")
@@ -98,53 +98,29 @@ def _(Figure, gaussians, gd, np, picture, place, places, spread, triangle):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 1.** Can the projection make the answers worse? Look at single points and
-            at the rmse.
-
-            **Exercise 2.** At sigma = 0.03 inside of $K$ nothing changes. Why?
-
-            **Exercise 3.** At sigma = 3, what is the most that the error can be?
-            """),
-            mo.accordion(
-                {
-                    "Answer 1": "Never, if the true answers lie in K. At the nearest point, the "
-                    "way to the noisy answers and the way to any point of K make an angle of at "
-                    "least 90 degrees, so the nearest point is closer to every point of K.",
-                    "Answer 2": "All noisy answers lie in K and are their own nearest points. In "
-                    "the plane with little noise a projection is idle; in many dimensions it is "
-                    "not, as we shall see.",
-                    "Answer 3": "The diameter of K, however large the noise is.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
-    mo.md("Noise that grows without limit, and the nearest point that stays behind:")
-    return
-
-
-@app.cell
-def _(Path, gd, mo, tempfile, triangle):
-    with tempfile.TemporaryDirectory() as _folder:
-        _file = Path(_folder) / "projection.gif"
-        gd.plotting.animate_projection(triangle, (0.7, 0.35), (-2.0, 1.4), frames=16).save(
-            _file, writer="pillow", dpi=70
-        )
-        _picture = _file.read_bytes()
-    mo.image(_picture, width=460, alt="noisy answers move away from K, their nearest point stays")
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 1.** Can the projection make the answers worse? Look at single points and
+    at the rmse.
+
+    **Exercise 2.** At sigma = 0.03 inside of $K$ nothing changes. Why?
+
+    **Exercise 3.** At sigma = 3, what is the most that the error can be?
+
+    /// details | Answer 1
+    Never, if the true answers lie in K. At the nearest point, the way to the noisy answers and the
+    way to any point of K make an angle of at least 90 degrees, so the nearest point is closer to
+    every point of K.
+    ///
+
+    /// details | Answer 2
+    All noisy answers lie in K and are their own nearest points. In the plane with little noise a
+    projection is idle; in many dimensions it is not, as we shall see.
+    ///
+
+    /// details | Answer 3
+    The diameter of K, however large the noise is.
+    ///
+
     ## The key inequality
 
     Let $y = Q(X) \in K$ be the true answers and $e = \dot y - y$ the error after the
@@ -170,79 +146,79 @@ def _(mo):
 
 
 @app.cell
-def _(mo, places):
-    at = mo.ui.dropdown(list(places), value="on an edge", label="the true answers lie")
+def _(mo):
     noise_angle = mo.ui.slider(
         0, 360, step=5, value=60, label="direction of Z, degrees", show_value=True
     )
     noise_length = mo.ui.slider(0.0, 2.0, step=0.1, value=1.0, label="length of Z", show_value=True)
-    mo.vstack([at, noise_angle, noise_length])
-    return at, noise_angle, noise_length
+    mo.vstack([noise_angle, noise_length])
+    return noise_angle, noise_length
 
 
 @app.cell
-def _(Figure, at, gd, noise_angle, noise_length, np, picture, places, triangle):
+def _(Figure, gd, noise_angle, noise_length, np, picture, triangle, truth):
     _turn = np.deg2rad(noise_angle.value)
     _z = noise_length.value * np.array([np.cos(_turn), np.sin(_turn)])
-    _truth = places[at.value]
-    _error = gd.project(triangle, _truth + _z).point - _truth
+    _error = gd.project(triangle, truth + _z).point - truth
     _chain = {
         "squared error": _error @ _error,
         "<Z, e>": _z @ _error,
-        "h(Z) - <Z, y>": triangle.support(_z[None])[0] - _z @ _truth,
+        "h(Z) - <Z, y>": triangle.support(_z[None])[0] - _z @ truth,
         "squared noise": _z @ _z,
     }
     _figure = Figure(figsize=(8.8, 4.0), layout="constrained")
     _left, _right = _figure.subplots(1, 2)
     gd.plotting.draw(triangle, _left)
-    gd.plotting.draw_projection(triangle, (_truth + _z)[None], _left)
-    _left.plot(*_truth, "*", color="black", ms=13)
-    for _end, _colour in ((_truth + _z, "#555555"), (_truth + _error, "#0072B2")):
-        _left.annotate("", _end, _truth, arrowprops={"arrowstyle": "->", "color": _colour, "lw": 2})
+    gd.plotting.draw_projection(triangle, (truth + _z)[None], _left)
+    _left.plot(*truth, "*", color="black", ms=13)
+    for _end, _colour in ((truth + _z, "#555555"), (truth + _error, "#0072B2")):
+        _left.annotate("", _end, truth, arrowprops={"arrowstyle": "->", "color": _colour, "lw": 2})
     _left.set(xlim=(-1.5, 3.0), ylim=(-1.6, 2.9), title="Z in grey, e in blue")
     _bars = _right.barh(list(_chain), list(_chain.values()), color=["#0072B2"] * 3 + ["#999999"])
     _right.bar_label(_bars, fmt="%.2f", padding=3)
     _right.invert_yaxis()
-    _right.set(xlim=(0, 4.8))
+    _first, _second, _third, _ = _chain.values()
+    _right.set(xlim=(0, 4.8), title=f"{_first:.3f} is at most {_second:.3f} and {_third:.3f}")
     picture(_figure, "one draw of the noise and its error, and four numbers in order")
     return
 
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 4.** Put the truth on the edge and turn $Z$ until the error is as long as
-            the noise. Which directions are these, and what do the bars show?
-
-            **Exercise 5.** Turn $Z$ to the outside, at a right angle to the edge. What is the
-            error now?
-
-            **Exercise 6.** Prove $\lVert e \rVert \le \lVert Z \rVert$ from the key inequality.
-            """),
-            mo.accordion(
-                {
-                    "Answer 4": "Along the edge, and into the body as long as the noisy answers "
-                    "stay in it: there all but the third bar agree.",
-                    "Answer 5": "0. The part of the noise that points out of the body is removed.",
-                    "Answer 6": r"$\lVert e \rVert^2 \le \langle Z, e \rangle \le \lVert Z \rVert\,"
-                    r"\lVert e \rVert$ by Cauchy and Schwarz.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 4.** Put the truth on the edge and turn $Z$ until the error is as long as
+    the noise. Which directions are these, and what do the bars show?
+
+    **Exercise 5.** Turn $Z$ to the outside, at a right angle to the edge. What is the
+    error now?
+
+    **Exercise 6.** Prove $\lVert e \rVert \le \lVert Z \rVert$ from the key inequality.
+
+    /// details | Answer 4
+    Along the edge, and into the body as long as the noisy answers stay in it: there all but the
+    third bar agree.
+    ///
+
+    /// details | Answer 5
+    It is 0: the part of the noise that points out of the body is removed.
+    ///
+
+    /// details | Answer 6
+    $\lVert e \rVert^2 \le \langle Z, e \rangle \le \lVert Z \rVert\,\lVert e \rVert$ by Cauchy and
+    Schwarz.
+    ///
+
     ## Many queries: the slope changes
 
     $m = 64$ random queries with answers $\pm 1$ on $N$ = 256 elements, Gaussian noise for
-    $\rho = 1/2$ (zCDP), which needs $\sigma \propto 1/n$. The true answers are the mean of ten
-    elements. Per query
+    $\rho = 1/2$. The true answers are the mean of ten elements.
+
+    *$\rho$-zCDP* (Bun and Steinke 2016) bounds the Rényi divergence between the outputs on
+    neighbours by $\rho\alpha$ at every order $\alpha > 1$. It is weaker than pure privacy:
+    $\varepsilon$-DP implies $\frac{\varepsilon^2}{2}$-zCDP, and $\rho$-zCDP implies
+    $(\rho + 2\sqrt{\rho \ln(1/\delta)}, \delta)$-DP. Gaussian noise with
+    $\sigma = \Delta_2/(n\sqrt{2\rho})$ has it, if one record moves the sums by at most
+    $\Delta_2$. So $\sigma \propto 1/n$. Per query
 
     * before: $\sigma$, so $n^{-1}$;
     * after: at most $\sqrt{\sigma\,w(K) / m}$, so $n^{-1/2}$ with a smaller constant.
@@ -314,42 +290,35 @@ def _(Figure, count, gd, measured, np, picture, sigma_one, sizes, width):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 7.** For bounded queries $w(K) \le \sqrt{2 m \ln N}$ and $\sigma = 2
-            \sqrt m / (n \sqrt{2 \rho})$. Show that the error after projection is at most
-
-            $$\left(\frac{2 \sqrt{\ln N / \rho}}{n}\right)^{1/2},$$
-
-            and evaluate it at $N = 1000$, $n = 500$, $\rho = 1/2$. Where has the number of
-            queries gone?
-
-            **Exercise 8.** For which $\sigma$ is the bound below the error of the noise?
-
-            **Exercise 9.** Is the projected answer unbiased?
-            """),
-            mo.accordion(
-                {
-                    "Answer 7": r"$\sigma\,w(K)/m \le \frac{2\sqrt m}{n\sqrt{2\rho}} \cdot "
-                    r"\frac{\sqrt{2 m \ln N}}{m} = \frac{2\sqrt{\ln N/\rho}}{n}$. The value is "
-                    "0.12193. The number of queries has cancelled: a million queries are answered "
-                    "as well as a thousand.",
-                    "Answer 8": r"$\sqrt{\sigma w / m} < \sigma$ if $\sigma > w(K)/m$, that is, if "
-                    "the noise is long compared with the body in a random direction.",
-                    "Answer 9": "No. At a corner all errors point into the body. Projection trades "
-                    "a little bias for much less variance; an interval around the projected answer "
-                    "must not pretend otherwise (lesson 10).",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 7.** For bounded queries $w(K) \le \sqrt{2 m \ln N}$ and $\sigma = 2
+    \sqrt m / (n \sqrt{2 \rho})$. Show that the error after projection is at most
+
+    $$\left(\frac{2 \sqrt{\ln N / \rho}}{n}\right)^{1/2},$$
+
+    and evaluate it at $N = 1000$, $n = 500$, $\rho = 1/2$. Where has the number of
+    queries gone?
+
+    **Exercise 8.** For which $\sigma$ is the bound below the error of the noise?
+
+    **Exercise 9.** Is the projected answer unbiased?
+
+    /// details | Answer 7
+    $\sigma\,w(K)/m \le \frac{2\sqrt m}{n\sqrt{2\rho}} \cdot \frac{\sqrt{2 m \ln N}}{m} =
+    \frac{2\sqrt{\ln N/\rho}}{n}$. The value is 0.12193. The number of queries has cancelled: a
+    million queries are answered as well as a thousand.
+    ///
+
+    /// details | Answer 8
+    $\sqrt{\sigma w / m} < \sigma$ if $\sigma > w(K)/m$, that is, if the noise is long compared with
+    the body in a random direction.
+    ///
+
+    /// details | Answer 9
+    No. At a corner all errors point into the body. Projection trades a little bias for much less
+    variance; an interval around the projected answer must not pretend otherwise (lesson 10).
+    ///
+
     ## Pure privacy: what is left to do
 
     For $\varepsilon$-DP the noise must be K-norm or cone noise, which is longer. The same
@@ -380,24 +349,19 @@ def _(gd, mo, np):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 10.** Nikolov's second theorem needs $w(K)^2 / (m \alpha^2 \varepsilon)$
-            records. What must the noise be like for the projection to reach that, and why is
-            ball noise of length about $m \Delta / (\varepsilon n)$ not like that?
-            """),
-            mo.accordion(
-                {
-                    "Answer 10": r"The noise must be short in the few directions that the body "
-                    r"uses: in dimension $m$ pure-DP noise of a ball has length $\propto m$ and "
-                    r"not $\sqrt m$. The next lesson maps the answers to fewer dimensions by a "
-                    "random matrix first, adds noise there, and projects back."
-                }
-            ),
-            mo.md("*Next: the Johnson-Lindenstrauss transform.*"),
-        ]
-    )
+    mo.md(r"""
+    **Exercise 10.** Nikolov's second theorem needs $w(K)^2 / (m \alpha^2 \varepsilon)$
+    records. What must the noise be like for the projection to reach that, and why is
+    ball noise of length about $m \Delta / (\varepsilon n)$ not like that?
+
+    /// details | Answer 10
+    The noise must be short in the few directions that the body uses: in dimension $m$ pure-DP noise
+    of a ball has length $\propto m$ and not $\sqrt m$. The next lesson maps the answers to fewer
+    dimensions by a random matrix first, adds noise there, and projects back.
+    ///
+
+    *Next: the Johnson-Lindenstrauss transform.*
+    """)
     return
 
 

@@ -84,8 +84,10 @@ def _(mo):
 
 @app.cell
 def _(mo, queries):
-    rows = mo.ui.slider(2, queries, value=20, label="rows m", show_value=True)
-    seed = mo.ui.slider(0, 20, value=1, label="draw of A", show_value=True)
+    rows = mo.ui.slider(
+        steps=[2, 5, 10, 20, 50, 100, queries], value=20, label="rows m", show_value=True
+    )
+    seed = mo.ui.slider(0, 5, value=1, label="draw of A", show_value=True)
     return rows, seed
 
 
@@ -119,8 +121,8 @@ def _(
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title("distances between corners", loc="left")
     _text = mo.md(rf"""
-    Largest change between corners: **{_worst:.1f}**. Bound on its mean over maps:
-    $6.5\,w/\sqrt m$ = {6.5 * width / np.sqrt(rows.value):.1f}, with $w(K)$ = {width:.1f}.
+    Largest change between corners: **{_worst:.3f}**. Bound on its mean over maps:
+    $6.5\,w/\sqrt m$ = {6.5 * width / np.sqrt(rows.value):.3f}, with $w(K)$ = {width:.3f}.
     """)
     _choices = mo.hstack([rows, seed], justify="start", gap=2)
     mo.vstack(
@@ -138,37 +140,30 @@ def _(
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 1.** Two corners of $K$ differ in about half of the 200 signs. Which
-            distance is that, and where is it in the picture?
-
-            **Exercise 2.** Four times as many rows: what happens to the largest change?
-
-            **Exercise 3.** At $m = 200$ there are as many rows as queries, and distances still
-            change. Which map with 200 rows changes none?
-            """),
-            mo.accordion(
-                {
-                    "Answer 1": r"Where two signs differ, answers differ by 2. So the distance is "
-                    r"$\sqrt{100 \cdot 2^2} = 20$: all points of the cloud have abscissa near 20.",
-                    "Answer 2": r"It is about halved: the change is of order $w(K)/\sqrt m$. The "
-                    "constant 6.5 is a proved one; measured ratios on sign matrices, simplices and "
-                    "cubes lie between 1.35 and 1.6.",
-                    "Answer 3": "The identity. A random map only helps with few rows. As soon as "
-                    "there are as many rows as K has dimensions (63 here), $A = I$ is better, and "
-                    "the mechanism is the projection of lesson 5.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 1.** Two corners of $K$ differ in about half of the 200 signs. Which
+    distance is that, and where is it in the picture?
+
+    **Exercise 2.** Four times as many rows: what happens to the largest change?
+
+    **Exercise 3.** At $m = 200$ there are as many rows as queries, and distances still
+    change. Which map with 200 rows changes none?
+
+    /// details | Answer 1
+    Where two signs differ, answers differ by 2. So the distance is $\sqrt{100 \cdot 2^2} = 20$: all
+    points of the cloud have abscissa near 20.
+    ///
+
+    /// details | Answer 2
+    It is about halved: the change is of order $w(K)/\sqrt m$. The constant 6.5 is a proved one;
+    measured ratios on sign matrices, simplices and cubes lie between 1.35 and 1.6.
+    ///
+
+    /// details | Answer 3
+    The identity. A random map only helps with few rows. As soon as there are as many rows as K has
+    dimensions (63 here), $A = I$ is better, and the mechanism is the projection of lesson 5.
+    ///
+
     ## The width stays
 
     Noise for the workload $AQ$ depends on the body $AK$. Is it wider than $K$? For Gaussian
@@ -259,9 +254,9 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
     _ax.legend(loc="upper left", frameon=False, fontsize=8)
     _far = np.linalg.norm(_points - truth, axis=1).max()
     _text = mo.md(f"""
-    error of the measured number after the fit: {abs(_nearest - float(_row @ truth)):.2f}
+    error of the measured number after the fit: {abs(_nearest - float(_row @ truth)):.3f}
 
-    error of the answers, at worst: **{_far:.2f}**
+    error of the answers, at worst: **{_far:.3f}**
     """)
     mo.hstack(
         [
@@ -276,45 +271,38 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            The fit never increases the error in the image: $\lVert A\dot y - AQ(X)\rVert \le
-            \lVert Z\rVert$, always (equation 6). Then distances in the image are distances in
-            $K$, up to the distortion. Together this is **Lemma 13**: the error is at most
-
-            $$\mathbb E\lVert Z\rVert_2 + C\,\frac{w(K)}{\sqrt m}.$$
-
-            **Exercise 4.** Set the noise to 0. Why is the answer still wrong?
-
-            **Exercise 5.** Set the noise to 0.8. Which of the two errors does the body limit?
-
-            **Exercise 6.** The privacy of the mechanism: which body must the noise fit, $K - K$
-            or $A(K - K)$ for the matrix that was drawn? Would it be enough if $A$ keeps
-            distances with high probability?
-            """),
-            mo.accordion(
-                {
-                    "Answer 4": "All points of K on the line have the same measurement. That is "
-                    "the distortion: two answers far apart whose images are equal.",
-                    "Answer 5": "Both. The line misses K, and the fit moves the number back to "
-                    "the nearest one that K allows. The length of the remaining segment is at "
-                    "most the diameter of K.",
-                    "Answer 6": r"$A(K-K)/n$, for the very matrix that was drawn. Then privacy "
-                    "holds for every matrix, however bad, and only accuracy depends on luck. Noise "
-                    "scaled to the typical distortion would fail with the probability of a bad "
-                    "matrix, which is no pure privacy. For the same reason a matrix is never drawn "
-                    "again after a look at the result.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    The fit never increases the error in the image: $\lVert A\dot y - AQ(X)\rVert \le
+    \lVert Z\rVert$, always (equation 6). Then distances in the image are distances in
+    $K$, up to the distortion. Together this is **Lemma 13**: the error is at most
+
+    $$\mathbb E\lVert Z\rVert_2 + C\,\frac{w(K)}{\sqrt m}.$$
+
+    **Exercise 4.** Set the noise to 0. Why is the answer still wrong?
+
+    **Exercise 5.** Set the noise to 0.8. Which of the two errors does the body limit?
+
+    **Exercise 6.** The privacy of the mechanism: which body must the noise fit, $K - K$
+    or $A(K - K)$ for the matrix that was drawn? Would it be enough if $A$ keeps
+    distances with high probability?
+
+    /// details | Answer 4
+    All points of K on the line have the same measurement. That is the distortion: two answers far
+    apart whose images are equal.
+    ///
+
+    /// details | Answer 5
+    Both. The line misses K, and the fit moves the number back to the nearest one that K allows. The
+    length of the remaining segment is at most the diameter of K.
+    ///
+
+    /// details | Answer 6
+    $A(K-K)/n$, for the very matrix that was drawn. Then privacy holds for every matrix, however
+    bad, and only accuracy depends on luck. Noise scaled to the typical distortion would fail with
+    the probability of a bad matrix, which is no pure privacy. For the same reason a matrix is never
+    drawn again after a look at the result.
+    ///
+
     ## How many rows?
 
     The noise of Lemma 16 (a recursive K-norm mechanism for $AQ$) has
@@ -348,13 +336,7 @@ def _(gd, mo, np, picture, plt, records):
     _ax.loglog(_ms, _near + _noisy, color="black", lw=2, label="sum")
     _least = 2 / np.sqrt(records.value)
     _ax.plot(records.value, _least, "o", color="black")
-    _ax.annotate(
-        f"m = {records.value}: {_least:.3f}",
-        (records.value, _least),
-        textcoords="offset points",
-        xytext=(0, 12),
-        ha="center",
-    )
+    _ax.set_title(f"least at m = {records.value}: {_least:.3f}")
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
@@ -370,35 +352,25 @@ def _(gd, mo, np, picture, plt, records):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 7.** Show that $m = \varepsilon n$ is best and that the bracket is then
-            $2/\sqrt{\varepsilon n}$. How many records does error $\alpha$ need?
-
-            **Exercise 8.** For $N$ kinds of records and answers in $[-1, 1]$ the width is at
-            most $\sqrt{2k \ln N}$. What becomes of Exercise 7?
-            """),
-            mo.accordion(
-                {
-                    "Answer 7": r"For positive $a, b$: $a/\sqrt m + b\sqrt m \ge 2\sqrt{ab}$, with "
-                    r"equality at $m = a/b = \varepsilon n$. So "
-                    r"$\alpha = 2C w/\sqrt{k\varepsilon n}$, and $n$ is of the order of "
-                    r"$w(K)^2/(k\alpha^2\varepsilon)$: Theorem 2.",
-                    "Answer 8": r"$n$ is of the order of $\ln N/(\alpha^2\varepsilon)$. **The "
-                    "number of queries is gone.** That is the third term of Theorem 1: the "
-                    "number of records needed grows with the logarithm of the number of kinds "
-                    "of records and not with the number of queries.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 7.** Show that $m = \varepsilon n$ is best and that the bracket is then
+    $2/\sqrt{\varepsilon n}$. How many records does error $\alpha$ need?
+
+    **Exercise 8.** For $N$ kinds of records and answers in $[-1, 1]$ the width is at
+    most $\sqrt{2k \ln N}$. What becomes of Exercise 7?
+
+    /// details | Answer 7
+    For positive $a, b$: $a/\sqrt m + b\sqrt m \ge 2\sqrt{ab}$, with equality at $m = a/b =
+    \varepsilon n$. So $\alpha = 2C w/\sqrt{k\varepsilon n}$, and $n$ is of the order of
+    $w(K)^2/(k\alpha^2\varepsilon)$: Theorem 2.
+    ///
+
+    /// details | Answer 8
+    $n$ is of the order of $\ln N/(\alpha^2\varepsilon)$. **The number of queries is gone.** That is
+    the third term of Theorem 1: the number of records needed grows with the logarithm of the number
+    of kinds of records and not with the number of queries.
+    ///
+
     ## Theorem 1: three mechanisms, three regimes
 
     $$\mathrm{sc}_\varepsilon(Q, \alpha) \le \frac{C}{\varepsilon}\min\left\{
@@ -440,6 +412,10 @@ def _(alpha, bits, gd, mo, np, picture, plt):
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _at = gd.bounds.upper.bounded_queries(
+        1000, 2**bits.value, epsilon=1.0, alpha=alpha.value, constant=1.0
+    )
+    _ax.set_title(f"k = 1000: ball {_at.ball:.0f}, K-norm {_at.knorm:.0f}, JL {_at.jl:.0f}")
     _ax.set(ylim=(5, 1e7), xlabel="queries k", ylabel="records, up to the constant")
     _ax.legend(loc="upper left", frameon=False)
     mo.hstack(
@@ -455,26 +431,14 @@ def _(alpha, bits, gd, mo, np, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 9.** From which number of queries on is the third term the least?
-            """),
-            mo.accordion(
-                {
-                    "Answer 9": r"$\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/"
-                    r"\alpha^2$. With 20 bits and $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$"
-                    " queries."
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 9.** From which number of queries on is the third term the least?
+
+    /// details | Answer 9
+    $\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/\alpha^2$. With 20 bits and
+    $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$ queries.
+    ///
+
     ## Measured: is the map needed?
 
     The body with 64 corners again, $\varepsilon = 1$, ball noise, and data of four kinds of
@@ -526,6 +490,7 @@ def _(measured, mo, people, picture, plt, tried, zero):
     _ax.set_xscale("log", base=2)
     _ax.set_yscale("log")
     _ax.minorticks_off()
+    _ax.set_title(f"noise {_alone:.3f}, projected {_projected:.3f}, best map {min(_behind):.3f}")
     _ax.set_ylim(0.08, 5)
     _ax.set_yticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
     _ax.set_xticks(tried, [str(_m) for _m in tried])
@@ -541,30 +506,28 @@ def _(measured, mo, people, picture, plt, tried, zero):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 10.** At which numbers of records is a release worth more than the
-            answer 0?
+    mo.md(r"""
+    **Exercise 10.** At which numbers of records is a release worth more than the
+    answer 0?
 
-            **Exercise 11.** The theorem needs the map to *prove* its bound. Does the picture
-            need it?
-            """),
-            mo.accordion(
-                {
-                    "Answer 10": "At 30 records no mechanism here beats the constant answer. At "
-                    "100 the projection does and the noise alone does not, at 300 both do.",
-                    "Answer 11": "Hardly. With few records a map of a good number of rows gains a "
-                    "little; from a hundred records on the projection alone is as good as the best "
-                    "map, up to the chance of 20 releases, and nobody tells the best number of "
-                    "rows in advance. Whether pure privacy ever needs the map by more than a "
-                    "constant factor is open; the figure `jl_needed` of the report looks at eight "
-                    "families of workloads.",
-                }
-            ),
-            mo.md("*Next: what no mechanism can do.*"),
-        ]
-    )
+    **Exercise 11.** The theorem needs the map to *prove* its bound. Does the picture
+    need it?
+
+    /// details | Answer 10
+    At 30 records no mechanism here beats the constant answer. At 100 the projection does and the
+    noise alone does not, at 300 both do.
+    ///
+
+    /// details | Answer 11
+    Hardly. With few records a map of a good number of rows gains a little; from a hundred records
+    on the projection alone is as good as the best map, up to the chance of 20 releases, and nobody
+    tells the best number of rows in advance. Whether pure privacy ever needs the map by more than a
+    constant factor is open; the figure `jl_needed` of the report looks at eight families of
+    workloads.
+    ///
+
+    *Next: what no mechanism can do.*
+    """)
     return
 
 

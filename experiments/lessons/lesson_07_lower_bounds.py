@@ -43,13 +43,7 @@ def _(mo):
     error per query. A mechanism proves an upper bound on $\mathrm{sc}$. Lower bounds are proved
     in two ways: with many data sets that a good answer tells apart (**packings**), and with one
     number that privacy hides (**lines**). Neighbours replace one record.
-    """)
-    return
 
-
-@app.cell
-def _(mo):
-    mo.md(r"""
     ## A packing
 
     Take $M$ data sets of $n$ records. If a mechanism has error at most $\alpha$, then by
@@ -100,7 +94,7 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
         else "This packing excludes nothing."
     )
     _text = mo.md(f"""
-        answers apart: {_apart:.3f}; needed 4α = {4 * error.value:.2f}:
+        answers apart: {_apart:.3f}; needed 4α = {4 * error.value:.3f}:
         **{"yes" if _discs else "no"}**
 
         mass of the discs at least {_sum:.3f}; above 1:
@@ -121,37 +115,29 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 1.** Find the largest $n$ that this packing excludes at
-            $\varepsilon = 0.5$, $\alpha = 0.1$.
-
-            **Exercise 2.** More copies push the discs apart. Why can there be too many?
-
-            **Exercise 3.** The $(1, 1)$ corner is farther from $(0, 0)$ than the others. Is the
-            smallest distance the only one that counts?
-            """),
-            mo.accordion(
-                {
-                    "Answer 1": r"$r < \ln 3/0.5 = 2.197$, so $r = 2$. Answers are "
-                    r"$\frac rn \cdot \frac1{\sqrt2}$ apart, which must be at least 0.4: "
-                    r"$n \le 2/(0.4\sqrt2) = 3.54$. So $n = 3$.",
-                    "Answer 2": "With more copies, the data sets differ in more records. Privacy "
-                    "then lets their answers differ more: it guarantees each other disc only a "
-                    r"probability of $\tfrac12 e^{-\varepsilon r}$.",
-                    "Answer 3": "In this proof, yes: all discs have one radius. A packing is as "
-                    "good as its closest pair.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 1.** Find the largest $n$ that this packing excludes at
+    $\varepsilon = 0.5$, $\alpha = 0.1$.
+
+    **Exercise 2.** More copies push the discs apart. Why can there be too many?
+
+    **Exercise 3.** The $(1, 1)$ corner is farther from $(0, 0)$ than the others. Is the
+    smallest distance the only one that counts?
+
+    /// details | Answer 1
+    $r < \ln 3/0.5 = 2.197$, so $r = 2$. Answers are $\frac rn \cdot \frac1{\sqrt2}$ apart, which
+    must be at least 0.4: $n \le 2/(0.4\sqrt2) = 3.54$. So $n = 3$.
+    ///
+
+    /// details | Answer 2
+    With more copies, the data sets differ in more records. Privacy then lets their answers differ
+    more: it guarantees each other disc only a probability of $\tfrac12 e^{-\varepsilon r}$.
+    ///
+
+    /// details | Answer 3
+    In this proof, yes: all discs have one radius. A packing is as good as its closest pair.
+    ///
+
     ## A better packing: a code
 
     The bound grows with $\ln M$, so take many data sets that are still far apart. For 1-way
@@ -250,38 +236,32 @@ def _(alpha, epsilon, gd, mo, np, packing):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 4.** Why does a data set hold $r$ copies of one code word, and not $r$
-            different records?
-
-            **Exercise 5.** A certificate must exclude *every* number of records up to its
-            value, not only the last. Why does the padding with a fixed record give all of them?
-
-            **Exercise 6.** Halve $\varepsilon$, or halve $\alpha$. When is the bound exactly
-            twice as large, and when is it not?
-            """),
-            mo.accordion(
-                {
-                    "Answer 4": r"With copies, answers are far apart *relative* to the number of "
-                    r"changed records: $\frac rn\sqrt{4/8}$ at $r$ replacements.",
-                    "Answer 5": r"With fewer records, $r$ can stay the same as long as $r \le n$, "
-                    r"and the answers are $\frac rn\sqrt{4/8}$ apart, which is more. With fewer "
-                    r"than $r$ records, use $n$ copies and no padding: then the answers are as far "
-                    "apart as the words.",
-                    "Answer 6": r"$r$ is a whole number below $\ln 15/\varepsilon$: 2.708 gives 2 "
-                    r"and 5.416 gives 5. And $n$ is rounded down to a whole number of records.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 4.** Why does a data set hold $r$ copies of one code word, and not $r$
+    different records?
+
+    **Exercise 5.** A certificate must exclude *every* number of records up to its
+    value, not only the last. Why does the padding with a fixed record give all of them?
+
+    **Exercise 6.** Halve $\varepsilon$, or halve $\alpha$. When is the bound exactly
+    twice as large, and when is it not?
+
+    /// details | Answer 4
+    With copies, answers are far apart *relative* to the number of changed records: $\frac
+    rn\sqrt{4/8}$ at $r$ replacements.
+    ///
+
+    /// details | Answer 5
+    With fewer records, $r$ can stay the same as long as $r \le n$, and the answers are $\frac
+    rn\sqrt{4/8}$ apart, which is more. With fewer than $r$ records, use $n$ copies and no padding:
+    then the answers are as far apart as the words.
+    ///
+
+    /// details | Answer 6
+    $r$ is a whole number below $\ln 15/\varepsilon$: 2.708 gives 2 and 5.416 gives 5. And $n$ is
+    rounded down to a whole number of records.
+    ///
+
     ## A line: privacy hides a single number
 
     Packings need $\ln M$ large. With few queries another proof is better. Take two kinds of
@@ -339,39 +319,28 @@ def _(line_loss, line_steps, lines, mo, np, picture, plt, steps):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 7.** Discrete Laplace noise has $\Pr[z] \propto e^{-\varepsilon |z|}$ and
-            variance $2q/(1-q)^2$ with $q = e^{-\varepsilon}$. What does the picture say about
-            it?
-
-            **Exercise 8.** $T = 1$: one record, of kind 0 or 1. Show that no $\varepsilon$-DP
-            mechanism has $\mathbb E(\hat t - t)^2$ below $e^\varepsilon/(1 + e^\varepsilon)^2$
-            under a fair coin for $t$, and compare with the picture at $\varepsilon = 1$.
-            """),
-            mo.accordion(
-                {
-                    "Answer 7": "Long lines prove nearly its variance, so for one counting query "
-                    "it is optimal: theory and mechanism meet. A short line proves less, since an "
-                    "estimate may be cut to the range from 0 to T.",
-                    "Answer 8": r"The best estimate is the posterior mean. Its error is the "
-                    r"average of $p(1-p)$, where $p$ is the posterior probability of $t=1$. "
-                    r"Privacy keeps the odds between $e^{-\varepsilon}$ and $e^{\varepsilon}$, so "
-                    r"$p(1-p) \ge e^\varepsilon/(1+e^\varepsilon)^2$: 0.19661 at "
-                    r"$\varepsilon = 1$. "
-                    "The library checks only estimates on a grid of spacing 0.02 and rounds down, "
-                    "so it proves 0.19659.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 7.** Discrete Laplace noise has $\Pr[z] \propto e^{-\varepsilon |z|}$ and
+    variance $2q/(1-q)^2$ with $q = e^{-\varepsilon}$. What does the picture say about
+    it?
+
+    **Exercise 8.** $T = 1$: one record, of kind 0 or 1. Show that no $\varepsilon$-DP
+    mechanism has $\mathbb E(\hat t - t)^2$ below $e^\varepsilon/(1 + e^\varepsilon)^2$
+    under a fair coin for $t$, and compare with the picture at $\varepsilon = 1$.
+
+    /// details | Answer 7
+    Long lines prove nearly its variance, so for one counting query it is optimal: theory and
+    mechanism meet. A short line proves less, since an estimate may be cut to the range from 0 to T.
+    ///
+
+    /// details | Answer 8
+    The best estimate is the posterior mean. Its error is the average of $p(1-p)$, where $p$ is
+    the posterior probability of $t=1$. Privacy keeps the odds between $e^{-\varepsilon}$ and
+    $e^{\varepsilon}$, so $p(1-p) \ge e^\varepsilon/(1+e^\varepsilon)^2$: 0.19661 at
+    $\varepsilon = 1$. The library checks only estimates on a grid of spacing 0.02 and rounds
+    down, so it proves 0.19659.
+    ///
+
     ## Orthogonal lines
 
     Many lines at once: choose pairs of records whose answer differences $w_1, w_2, \dots$ are
@@ -481,35 +450,25 @@ def _(curves, gd, picture, plt, sizes):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 9.** How far are the lower bound and the best mechanism apart at
-            $n = 500$, and which bound is it fair to compare K-norm noise with?
-
-            **Exercise 10.** For the error of the certificate above ($\ell_2$ per query, 0.1,
-            $\varepsilon = 1$) the library's bracket is $8 < \mathrm{sc} \le 52$. The code
-            proved only $\mathrm{sc} > 3$. Where does 8 come from?
-            """),
-            mo.accordion(
-                {
-                    "Answer 9": "A factor of 1.45: 0.01095 against 0.00757. K-norm noise is added "
-                    "and nothing else is done, so the dotted bound holds for it too; at 500 "
-                    "records the two bounds are almost equal. With few records they differ. Only "
-                    "the solid bound holds for a mechanism that projects.",
-                    "Answer 10": "From lines: with 8 queries a code is short, and at 8 records "
-                    "four orthogonal lines are used. For more attributes codes win: for 16 "
-                    "marginals a code excludes 7 records and lines 6.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 9.** How far are the lower bound and the best mechanism apart at
+    $n = 500$, and which bound is it fair to compare K-norm noise with?
+
+    **Exercise 10.** For the error of the certificate above ($\ell_2$ per query, 0.1,
+    $\varepsilon = 1$) the library's bracket is $8 < \mathrm{sc} \le 52$. The code
+    proved only $\mathrm{sc} > 3$. Where does 8 come from?
+
+    /// details | Answer 9
+    A factor of 1.45: 0.01095 against 0.00757. K-norm noise is added and nothing else is done, so
+    the dotted bound holds for it too; at 500 records the two bounds are almost equal. With few
+    records they differ. Only the solid bound holds for a mechanism that projects.
+    ///
+
+    /// details | Answer 10
+    From lines: with 8 queries a code is short, and at 8 records four orthogonal lines are used. For
+    more attributes codes win: for 16 marginals a code excludes 7 records and lines 6.
+    ///
+
     ## The hard case: random signs
 
     How sharp is Theorem 1 of lesson 6? Theorem 24 of Nikolov 2022 gives workloads for which
@@ -546,28 +505,25 @@ def _(agreements, code, mo, np, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 11.** Why do two polynomials of degree below 3 agree in at most 2 places?
+    mo.md(r"""
+    **Exercise 11.** Why do two polynomials of degree below 3 agree in at most 2 places?
 
-            **Exercise 12.** For data sets uniform on such sets, about how far apart are the
-            answers to random sign queries?
-            """),
-            mo.accordion(
-                {
-                    "Answer 11": "Their difference is a polynomial of degree below 3 and not 0, so "
-                    "it has at most 2 roots.",
-                    "Answer 12": r"The uniform distributions on $S$ and $T$ differ by $1/s$ on "
-                    r"$|S \triangle T|$ elements. A random sign query sees the difference as a "
-                    r"sum of that many random signs over $s$, so the root mean square distance is "
-                    r"about $\sqrt{|S\triangle T|}/s$, here at least $\sqrt 8/6 = 0.47$. The full "
-                    r"proof needs $k \ge C\ln M$ queries, so that all pairs are close to that.",
-                }
-            ),
-            mo.md("*Next: answering queries one after the other.*"),
-        ]
-    )
+    **Exercise 12.** For data sets uniform on such sets, about how far apart are the
+    answers to random sign queries?
+
+    /// details | Answer 11
+    Their difference is a polynomial of degree below 3 and not 0, so it has at most 2 roots.
+    ///
+
+    /// details | Answer 12
+    The uniform distributions on $S$ and $T$ differ by $1/s$ on $|S \triangle T|$ elements. A random
+    sign query sees the difference as a sum of that many random signs over $s$, so the root mean
+    square distance is about $\sqrt{|S\triangle T|}/s$, here at least $\sqrt 8/6 = 0.47$. The full
+    proof needs $k \ge C\ln M$ queries, so that all pairs are close to that.
+    ///
+
+    *Next: answering queries one after the other.*
+    """)
     return
 
 

@@ -44,13 +44,7 @@ def _(mo):
 
     Both come with printed theorems that are wrong in a constant. Finding out where is half of
     the lesson.
-    """)
-    return
 
-
-@app.cell
-def _(mo):
-    mo.md(r"""
     ## AboveThreshold
 
     Queries $f_1, f_2, \dots$ move by at most 1 between neighbours (counts, for instance). Draw
@@ -108,7 +102,7 @@ def _(
     _text = mo.md(f"""
     This run {_said}.
 
-    Theorem 3.24, $k$ = {asked}, $\\beta$ = 0.05: $\\alpha$ = **{_alpha:.1f}**
+    Theorem 3.24, $k$ = {asked}, $\\beta$ = 0.05: $\\alpha$ = **{_alpha:.3f}**
     """)
     mo.hstack(
         [
@@ -123,34 +117,25 @@ def _(
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 1.** A thousand queries instead of 30, $\varepsilon = 1$,
-            $\beta = 0.05$: what is $\alpha$? And if all thousand were *answered* with Laplace
-            noise?
-
-            **Exercise 2.** The released bits reveal that all earlier queries are below the
-            noisy threshold. Why is that not paid for query by query?
-            """),
-            mo.accordion(
-                {
-                    "Answer 1": r"$8(\ln 1000 + \ln 40) = 84.8$. Answering all: noise of scale "
-                    r"1000 each, the largest about $1000 \ln(1000/0.05) = 9903$.",
-                    "Answer 2": r"Compare $\rho$ on $X$ with $\rho + 1$ on the neighbour: if a "
-                    "query was below the threshold, it is still below after it moved by 1 and the "
-                    "threshold rose by 1. One shift of one number covers all queries below, and "
-                    r"costs $\varepsilon/2$ once.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 1.** A thousand queries instead of 30, $\varepsilon = 1$,
+    $\beta = 0.05$: what is $\alpha$? And if all thousand were *answered* with Laplace
+    noise?
+
+    **Exercise 2.** The released bits reveal that all earlier queries are below the
+    noisy threshold. Why is that not paid for query by query?
+
+    /// details | Answer 1
+    $8(\ln 1000 + \ln 40) = 84.8$. Answering all: noise of scale 1000 each, the largest about $1000
+    \ln(1000/0.05) = 9903$.
+    ///
+
+    /// details | Answer 2
+    Compare $\rho$ on $X$ with $\rho + 1$ on the neighbour: if a query was below the threshold, it
+    is still below after it moved by 1 and the threshold rose by 1. One shift of one number covers
+    all queries below, and costs $\varepsilon/2$ once.
+    ///
+
     ## Why $4/\varepsilon$?
 
     Take the worst stream: on the neighbour the first $k$ queries go up by 1 and the last, which
@@ -221,35 +206,25 @@ def _(gd, lengths, mo, picture, plt, query_scale, worst):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 3.** Find the formula for the loss after many queries from the proof of
-            Exercise 2.
-
-            **Exercise 4.** Counting queries under add/remove all move in the same direction.
-            Which noise is then enough?
-            """),
-            mo.accordion(
-                {
-                    "Answer 3": r"The shift of $\rho$ by 1 costs $\varepsilon/2$. The last query "
-                    "went down by 1 and the threshold up by 1, so its noise must be 2 larger: at "
-                    r"scale $s/\varepsilon$ that costs $2\varepsilon/s$. Together "
-                    r"$(\frac12 + \frac2s)\,\varepsilon$: 1 at $s = 4$, 1.5 at $s = 2$.",
-                    "Answer 4": r"$2/\varepsilon$: the last query moves in the direction of the "
-                    "others, so its noise has to make up for 1 and not for 2, which costs "
-                    r"$\varepsilon/2$ at $s = 2$. In "
-                    "the library this is `monotone=True`, refused under replace-one.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 3.** Find the formula for the loss after many queries from the proof of
+    Exercise 2.
+
+    **Exercise 4.** Counting queries under add/remove all move in the same direction.
+    Which noise is then enough?
+
+    /// details | Answer 3
+    The shift of $\rho$ by 1 costs $\varepsilon/2$. The last query went down by 1 and the threshold
+    up by 1, so its noise must be 2 larger: at scale $s/\varepsilon$ that costs $2\varepsilon/s$.
+    Together $(\frac12 + \frac2s)\,\varepsilon$: 1 at $s = 4$, 1.5 at $s = 2$.
+    ///
+
+    /// details | Answer 4
+    $2/\varepsilon$: the last query moves in the direction of the others, so its noise has to make
+    up for 1 and not for 2, which costs $\varepsilon/2$ at $s = 2$. In the library this is
+    `monotone=True`, refused under replace-one.
+    ///
+
     ## A printed theorem that fails: NumericSparse
 
     NumericSparse finds up to $c$ queries above the threshold and releases their values. For
@@ -306,11 +281,11 @@ def _(accuracies, beta, cutoff, cutoffs, failures, gd, mo, picture, plt):
     _ax.set(ylim=(1e-6, 3), xlabel="c = k", ylabel="probability of a value off by more than α")
     _ax.legend(loc="lower left", frameon=False)
     _text = mo.md(f"""
-    printed: α = {accuracies["printed"][_at]:.1f}, missed with probability
+    printed: α = {accuracies["printed"][_at]:.3f}, missed with probability
     **{failures["printed"][_at]:.3f}**
 
-    corrected: α = {accuracies["corrected"][_at]:.1f}, missed with probability
-    {failures["corrected"][_at]:.1g}
+    corrected: α = {accuracies["corrected"][_at]:.3f}, missed with probability
+    {failures["corrected"][_at]:.3g}
     """)
     mo.hstack(
         [
@@ -325,34 +300,24 @@ def _(accuracies, beta, cutoff, cutoffs, failures, gd, mo, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 5.** The printed split gives the comparisons
-            $\frac{\sqrt{512}}{\sqrt{512}+1} = 0.958$ of $\varepsilon$. What went wrong, and
-            what does the split $\frac89 : \frac19$ change?
-
-            **Exercise 6.** Is the printed mechanism less *private* than claimed?
-            """),
-            mo.accordion(
-                {
-                    "Answer 5": "The comparisons got nearly all of the budget, so the values got "
-                    "noise larger than the accuracy that is claimed for them. With more for the "
-                    "values both noises are below the stated accuracy, for every number of "
-                    "queries. The stated accuracy is 8% larger: $9\\sqrt8 = 25.46$ in place of "
-                    "$\\sqrt{512} + 1 = 23.63$.",
-                    "Answer 6": "No. The privacy proof is right for every split. Only the accuracy "
-                    "statement is false.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 5.** The printed split gives the comparisons
+    $\frac{\sqrt{512}}{\sqrt{512}+1} = 0.958$ of $\varepsilon$. What went wrong, and
+    what does the split $\frac89 : \frac19$ change?
+
+    **Exercise 6.** Is the printed mechanism less *private* than claimed?
+
+    /// details | Answer 5
+    The comparisons got nearly all of the budget, so the values got noise larger than the accuracy
+    that is claimed for them. With more for the values both noises are below the stated accuracy,
+    for every number of queries. The stated accuracy is 8% larger: $9\sqrt8 = 25.46$ in place of
+    $\sqrt{512} + 1 = 23.63$.
+    ///
+
+    /// details | Answer 6
+    No. The privacy proof is right for every split. Only the accuracy statement is false.
+    ///
+
     ## A hypothesis that learns: multiplicative weights
 
     The hypothesis is a distribution on the universe, at first uniform. A query on which it errs
@@ -483,9 +448,9 @@ def _(constants, gap, mo, noise, picture, plt):
     if not _stops:
         _verdict = "The run goes on: the hypothesis is updated."
     elif _most > 1 + 1e-9:
-        _verdict = f"The run **stops**, and some query may err by **{_most:.2f} α**."
+        _verdict = f"The run **stops**, and some query may err by **{_most:.3f} α**."
     else:
-        _verdict = f"The run stops, and no query errs by more than {_most:.2f} α."
+        _verdict = f"The run stops, and no query errs by more than {_most:.3f} α."
     _text = mo.md(_verdict)
     mo.hstack(
         [
@@ -500,46 +465,38 @@ def _(constants, gap, mo, noise, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 7.** Find slider positions with the printed constants at which the run
-            stops and a query may err by almost $\frac32\alpha$. Which step of the proof fails?
-
-            **Exercise 8.** The corrected constants allow noise $\frac\alpha8$ and
-            $F \le \frac\alpha8$. Prove that the run then stops only with all queries within
-            $\alpha$, and goes on only with a gap of at least $\frac\alpha2$ (which the bound on
-            the number of updates needs).
-
-            **Exercise 9.** By Theorem 6 the exponential mechanism has
-            $F = \frac{2}{n\varepsilon_0}\ln\frac{|\mathcal C|}{\gamma}$. What happens to the
-            $\alpha$ of Theorems 7 and 8, which print $\frac{4}{n\varepsilon_0}$,
-            $\frac{8B}{n\varepsilon}$?
-            """),
-            mo.accordion(
-                {
-                    "Answer 7": r"Gap $0.99\alpha$ and noise $-0.249\alpha$: seen $0.741\alpha$, "
-                    r"so it stops. With $F = 0.5\alpha$ another query may be off by "
-                    r"$1.49\alpha$. From $|\hat v - Q(D')| < \frac34\alpha$ and noise at most "
-                    r"$\frac\alpha4$ follows a gap below $\alpha$, and not below "
-                    r"$\frac\alpha2$. (On the sliders: gap 0.99 and share $-1$.)",
-                    "Answer 8": r"Stop: gap $< \frac34\alpha + \frac18\alpha$, and the largest is "
-                    r"within $\frac18\alpha$ of it: below $\alpha$. Going on: gap $\ge \frac34"
-                    r"\alpha - \frac18\alpha = \frac58\alpha$.",
-                    "Answer 9": r"$F \le \frac\alpha8$ needs $\alpha \ge \frac{16}{n\varepsilon_0}"
-                    r"\ln\frac{|\mathcal C|}\gamma$, four times the printed value, and with "
-                    r"$\varepsilon_0 = \frac{\varepsilon}{2B}$: $\frac{32B}{n\varepsilon}\ln"
-                    r"\frac{|\mathcal C|}{\gamma}$.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 7.** Find slider positions with the printed constants at which the run
+    stops and a query may err by almost $\frac32\alpha$. Which step of the proof fails?
+
+    **Exercise 8.** The corrected constants allow noise $\frac\alpha8$ and
+    $F \le \frac\alpha8$. Prove that the run then stops only with all queries within
+    $\alpha$, and goes on only with a gap of at least $\frac\alpha2$ (which the bound on
+    the number of updates needs).
+
+    **Exercise 9.** By Theorem 6 the exponential mechanism has
+    $F = \frac{2}{n\varepsilon_0}\ln\frac{|\mathcal C|}{\gamma}$. What happens to the
+    $\alpha$ of Theorems 7 and 8, which print $\frac{4}{n\varepsilon_0}$,
+    $\frac{8B}{n\varepsilon}$?
+
+    /// details | Answer 7
+    Gap $0.99\alpha$ and noise $-0.249\alpha$: seen $0.741\alpha$, so it stops. With $F = 0.5\alpha$
+    another query may be off by $1.49\alpha$. From $|\hat v - Q(D')| < \frac34\alpha$ and noise at
+    most $\frac\alpha4$ follows a gap below $\alpha$, and not below $\frac\alpha2$. (On the sliders:
+    gap 0.99 and share $-1$.)
+    ///
+
+    /// details | Answer 8
+    Stop: gap $< \frac34\alpha + \frac18\alpha$, and the largest is within $\frac18\alpha$ of it:
+    below $\alpha$. Going on: gap $\ge \frac34\alpha - \frac18\alpha = \frac58\alpha$.
+    ///
+
+    /// details | Answer 9
+    $F \le \frac\alpha8$ needs $\alpha \ge \frac{16}{n\varepsilon_0}\ln\frac{|\mathcal C|}\gamma$,
+    four times the printed value, and with $\varepsilon_0 = \frac{\varepsilon}{2B}$:
+    $\frac{32B}{n\varepsilon}\ln\frac{|\mathcal C|}{\gamma}$.
+    ///
+
     ## What it promises
 
     The privacy theorem of the lecture (Theorem 4) is right: $2B$ steps of $\varepsilon_0$ each,
@@ -597,6 +554,8 @@ def _(gd, mo, picture, plt, promised, queries, sizes):
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _pure, _approximate = (promised[name, queries.value][-1] for name in ("1-DP", "(1, 1e-6)-DP"))
+    _ax.set_title(f"at the last point {_pure:.4f} and {_approximate:.4f}")
     _ax.set(ylim=(1e-3, 2), xlabel="records n", ylabel=r"$\alpha$, with probability 0.95")
     _ax.legend(loc="upper right", frameon=False)
     mo.hstack(
@@ -609,27 +568,25 @@ def _(gd, mo, picture, plt, promised, queries, sizes):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 10.** Read off the two slopes and explain them.
+    mo.md(r"""
+    **Exercise 10.** Read off the two slopes and explain them.
 
-            **Exercise 11.** $B = 20$ updates, $\varepsilon = 1$, $\delta = 10^{-6}$. What is
-            $\varepsilon_0$ for both kinds of privacy?
-            """),
-            mo.accordion(
-                {
-                    "Answer 10": r"$\alpha \ge c\,B/n$ with $B \propto 1/\alpha^2$ gives $\alpha^3 "
-                    r"\ge c/n$: slope $-\frac13$. For $\delta > 0$ only $\sqrt B \propto 1/\alpha$ "
-                    r"enters: $\alpha^2 \ge c/n$, slope $-\frac12$. Both up to logarithms.",
-                    "Answer 11": r"$1/40 = 0.025$, and $1/(4\sqrt{20 \cdot 13.8155}) = 0.01504$. "
-                    r"So at 20 updates the pure split is the better one: "
-                    r"$\sqrt B$ wins against $B$ only for larger $B$, from 56 updates on.",
-                }
-            ),
-            mo.md("*Next: queries that are smooth.*"),
-        ]
-    )
+    **Exercise 11.** $B = 20$ updates, $\varepsilon = 1$, $\delta = 10^{-6}$. What is
+    $\varepsilon_0$ for both kinds of privacy?
+
+    /// details | Answer 10
+    $\alpha \ge c\,B/n$ with $B \propto 1/\alpha^2$ gives $\alpha^3 \ge c/n$: slope $-\frac13$. For
+    $\delta > 0$ only $\sqrt B \propto 1/\alpha$ enters: $\alpha^2 \ge c/n$, slope $-\frac12$. Both
+    up to logarithms.
+    ///
+
+    /// details | Answer 11
+    $1/40 = 0.025$, and $1/(4\sqrt{20 \cdot 13.8155}) = 0.01504$. So at 20 updates the pure split is
+    the better one: $\sqrt B$ wins against $B$ only for larger $B$, from 56 updates on.
+    ///
+
+    *Next: queries that are smooth.*
+    """)
     return
 
 

@@ -60,6 +60,7 @@ def _(mo, np, order, picture, plt):
     _x = np.cos(np.linspace(0, np.pi, 400))
     _figure, _ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")
     _ax.plot(_x, np.cos(order.value * np.arccos(_x)), color="#0072B2")
+    _ax.set_title(f"at one half: {np.cos(order.value * np.pi / 3):.3f}")
     _ax.set(ylim=(-1.1, 1.1), xlabel="x", ylabel=f"$T_{{{order.value}}}(x)$")
     mo.hstack([order, picture(_figure, "a Chebyshev polynomial")], justify="start", widths=[1, 2])
     return
@@ -116,6 +117,7 @@ def _(curve, first, flat, gd, mo, np, picture, plt, second, solid_picture):
     _points = np.column_stack([_records, 2 * _records**2 - 1])
     _ax.plot(*_points.T, "o-", color="black", ms=4, lw=0.8, label="two records")
     _ax.plot(*_points.mean(axis=0), "D", color="#D55E00", label="their moments")
+    _ax.set_title("moments ({:.3f}, {:.3f})".format(*_points.mean(axis=0)))
     _ax.set_xlim(-1.3, 1.3)
     _ax.set_ylim(-1.2, 2.0)
     _ax.set_xlabel("moment of $T_1$")
@@ -139,30 +141,21 @@ def _(curve, first, flat, gd, mo, np, picture, plt, second, solid_picture):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 1.** Which data have moments on the lower, curved boundary? Which on the
-            upper edge?
-
-            **Exercise 2.** In $d$ variables with degrees below $t$ in each: how many moments
-            are there, and which of them needs no noise?
-            """),
-            mo.accordion(
-                {
-                    "Answer 1": "On the curve: all records are equal. On the edge: all records "
-                    r"are $-1$ or $1$, where $T_2 = 1$.",
-                    "Answer 2": r"$t^d$; the one of $m = 0$ is the mean of 1, a public constant.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 1.** Which data have moments on the lower, curved boundary? Which on the
+    upper edge?
+
+    **Exercise 2.** In $d$ variables with degrees below $t$ in each: how many moments
+    are there, and which of them needs no noise?
+
+    /// details | Answer 1
+    On the curve: all records are equal. On the edge: all records are $-1$ or $1$, where $T_2 = 1$.
+    ///
+
+    /// details | Answer 2
+    $t^d$; the one of $m = 0$ is the mean of 1, a public constant.
+    ///
+
     ## Smooth functions are nearly polynomials
 
     The query below is a Gaussian kernel, $f(x) = e^{-(x - c)^2/(2h^2)}$: "how many records are
@@ -211,9 +204,9 @@ def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
     _ax.set(ylim=(-0.5, 1.6), xlabel="x")
     _ax.legend(loc="upper left", frameon=False, ncols=3)
     _text = mo.md(f"""
-    largest error of truncation: **{_cut.approximation_error:.2g}**
+    largest error of truncation: **{_cut.approximation_error:.3g}**
 
-    of Jackson's operator: {_smooth.approximation_error:.2g}
+    of Jackson's operator: {_smooth.approximation_error:.3g}
     """)
     mo.hstack(
         [mo.vstack([bandwidth, degree, _text]), picture(_figure, "a kernel and its polynomials")],
@@ -225,34 +218,25 @@ def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 3.** At $h = 0.3$, how many degrees does truncation need for an error
-            below 0.001, and how many at $h = 0.1$? Why?
-
-            **Exercise 4.** Jackson's operator needs far more degrees here. Why does the paper
-            use it?
-            """),
-            mo.accordion(
-                {
-                    "Answer 3": "Of those on the slider, 16 and 48: a bump three times as narrow "
-                    "needs about three times the degrees.",
-                    "Answer 4": r"For *every* function with $K$ derivatives bounded by $B$ its "
-                    r"error is of the order $t^{-K}$ with no logarithm, and its coefficients are "
-                    r"bounded by $2^{(K+1)d}B$. Truncation costs a factor of order $\log^d t$ in "
-                    "theory and "
-                    "is much better for functions with more than K derivatives, as here.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 3.** At $h = 0.3$, how many degrees does truncation need for an error
+    below 0.001, and how many at $h = 0.1$? Why?
+
+    **Exercise 4.** Jackson's operator needs far more degrees here. Why does the paper
+    use it?
+
+    /// details | Answer 3
+    Of those on the slider, 16 and 48: a bump three times as narrow needs about three times the
+    degrees.
+    ///
+
+    /// details | Answer 4
+    For *every* function with $K$ derivatives bounded by $B$ its error is of the order $t^{-K}$ with
+    no logarithm, and its coefficients are bounded by $2^{(K+1)d}B$. Truncation costs a factor of
+    order $\log^d t$ in theory and is much better for functions with more than K derivatives, as
+    here.
+    ///
+
     ## The noise, and a printed scale that is too small
 
     One replaced record moves all moments at once. Laplace noise needs the $\ell_1$ diameter
@@ -319,31 +303,22 @@ def _(angles, library, mo, moments, np, picture, plt, sums):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 5.** Compute $S(3, 1)$ by hand.
-
-            **Exercise 6.** Is the printed scale right for the add/remove relation?
-            """),
-            mo.accordion(
-                {
-                    "Answer 5": r"With $c = \cos\theta$: $1 + c + (2c^2 - 1) = c + 2c^2$, least at "
-                    r"$c = -\frac14$, where it is $-\frac18$. So $S = 3.125 > 3$.",
-                    "Answer 6": r"Yes, with a declared $n$: one record has $t^d$ moments of size "
-                    "at most 1. Replacing a record changes the moments by the difference of two "
-                    r"such vectors, which can be larger. For large $t$ the ratio $S/t$ tends to "
-                    "1.2172.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 5.** Compute $S(3, 1)$ by hand.
+
+    **Exercise 6.** Is the printed scale right for the add/remove relation?
+
+    /// details | Answer 5
+    With $c = \cos\theta$: $1 + c + (2c^2 - 1) = c + 2c^2$, least at $c = -\frac14$, where it is
+    $-\frac18$. So $S = 3.125 > 3$.
+    ///
+
+    /// details | Answer 6
+    Yes, with a declared $n$: one record has $t^d$ moments of size at most 1. Replacing a record
+    changes the moments by the difference of two such vectors, which can be larger. For large $t$
+    the ratio $S/t$ tends to 1.2172.
+    ///
+
     ## How many degrees?
 
     With few degrees the polynomial is far from the query. With many, each moment has noise of
@@ -390,9 +365,12 @@ def _(degrees, fitted, gd, mo, narrow, noise_errors, np, people, picture, plt):
     _near = np.array([fitted[_h, _t][0].approximation_error for _t in degrees])
     _figure, _ax = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
     _ax.loglog(degrees, _near, color="black", ls="--", label="approximation")
+    _least = []
     for _name, _colour in (("same noise", "#0072B2"), ("weighted noise", "#D55E00")):
         _std = np.array([noise_errors[_name, _h, _t] for _t in degrees]) / people.value
         _ax.loglog(degrees, _near + _std, "o-", color=_colour, label=f"{_name} + approximation")
+        _least.append(float((_near + _std).min()))
+    _ax.set_title(f"least: {_least[0]:.4f}, and {_least[1]:.4f} with weighted noise")
     _ax.axvline(people.value**0.25, color="grey", lw=1)
     _ax.annotate(
         "$t = n^{1/4}$", (people.value**0.25, 1.3), textcoords="offset points", xytext=(4, 0)
@@ -415,32 +393,23 @@ def _(degrees, fitted, gd, mo, narrow, noise_errors, np, people, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 7.** $n = 10^5$, $d = 1$, $K = 2$: which $t$ does the paper take, and
-            which is best for the same noise at $h = 0.3$?
-
-            **Exercise 8.** With weighted noise, too many degrees hurt little. Why?
-            """),
-            mo.accordion(
-                {
-                    "Answer 7": r"$n^{1/4} = 17.8$, so 18. At $h = 0.3$, 16 is best among those "
-                    "drawn. For narrower queries more degrees are better, and one summary has to "
-                    "serve all queries: the theorem's choice is for the worst of them.",
-                    "Answer 8": r"The scale on degree $m$ grows as $m^{2K/3}$, so that the first "
-                    "moments keep small noise, and coefficients of smooth queries fall faster than "
-                    "the noise on high degrees grows.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 7.** $n = 10^5$, $d = 1$, $K = 2$: which $t$ does the paper take, and
+    which is best for the same noise at $h = 0.3$?
+
+    **Exercise 8.** With weighted noise, too many degrees hurt little. Why?
+
+    /// details | Answer 7
+    $n^{1/4} = 17.8$, so 18. At $h = 0.3$, 16 is best among those drawn. For narrower queries more
+    degrees are better, and one summary has to serve all queries: the theorem's choice is for the
+    worst of them.
+    ///
+
+    /// details | Answer 8
+    The scale on degree $m$ grows as $m^{2K/3}$, so that the first moments keep small noise, and
+    coefficients of smooth queries fall faster than the noise on high degrees grows.
+    ///
+
     ## One release, all queries
 
     2000 records, one release of the 31 noisy moments of $t = 32$ for each $\varepsilon$ on the
@@ -497,6 +466,7 @@ def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, wi
         label="± 2 standard deviations",
     )
     _ax.plot(centres, _answers, color="#0072B2", label="private")
+    _ax.set_title(f"largest error {np.abs(_answers - true_answers[window.value]).max():.3f}")
     _ax.plot(centres, true_answers[window.value], color="black", ls="--", label="true")
     _ax.set(ylim=(-0.1, 0.9), xlabel="centre c of the kernel", ylabel="answer")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
@@ -513,30 +483,22 @@ def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, wi
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 9.** A narrow kernel has a wide band. Where does the budget go?
-
-            **Exercise 10.** The release was made with a seed so that the picture is always the
-            same. What does that mean for privacy?
-            """),
-            mo.accordion(
-                {
-                    "Answer 9": "It is spent once, on the moments; asking costs nothing. But a "
-                    "narrow kernel has large coefficients at high degrees, where the noise is.",
-                    "Answer 10": "Nothing of it is private: whoever knows the seed can subtract "
-                    "the noise. The record of the release says `seeded: no privacy claim`.",
-                }
-            ),
-        ]
-    )
-    return
-
-
-@app.cell
-def _(mo):
     mo.md(r"""
+    **Exercise 9.** A narrow kernel has a wide band. Where does the budget go?
+
+    **Exercise 10.** The release was made with a seed so that the picture is always the
+    same. What does that mean for privacy?
+
+    /// details | Answer 9
+    It is spent once, on the moments; asking costs nothing. But a narrow kernel has large
+    coefficients at high degrees, where the noise is.
+    ///
+
+    /// details | Answer 10
+    Nothing of it is private: whoever knows the seed can subtract the noise. The record of the
+    release says `seeded: no privacy claim`.
+    ///
+
     ## The rate
 
     Balancing approximation $t^{-K}$ against noise $t^{2d}/(n\varepsilon)$ gives
@@ -568,10 +530,10 @@ def _(mo, np, picture, plt, smooth, variables):
     _ax.axvline(smooth.value, color="grey", lw=1)
     _ax.set(ylim=(0, 1.25), xlabel="derivatives K", ylabel="exponent of 1/n")
     _ax.legend(loc="upper left", facecolor="white", edgecolor="none", framealpha=1, ncols=2)
-    _text = mo.md(
-        rf"d = {_d}, K = {smooth.value}: error of the order "
-        rf"$n^{{-{smooth.value / (2 * _d + smooth.value):.3f}}}$"
-    )
+    _text = mo.md(f"""
+    d = {_d}, K = {smooth.value}: exponent {smooth.value / (2 * _d + smooth.value):.3f}, weighted
+    {min(1, smooth.value / (1.5 * _d)):.3f}
+    """)
     mo.hstack(
         [
             mo.vstack([variables, smooth, _text]),
@@ -585,22 +547,18 @@ def _(mo, np, picture, plt, smooth, variables):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 11.** Check the first two rows of the paper's Table 1: $K = 1$ gives
-            $n^{-1/(2d+1)}$, and $K = 2d$ gives $n^{-1/2}$. What happens as $d/K \to 0$?
-            """),
-            mo.accordion(
-                {
-                    "Answer 11": r"Put $K$ into $\frac{K}{2d+K}$. For $d/K = \epsilon_0$ it is "
-                    r"$\frac{1}{1 + 2\epsilon_0} \approx 1 - 2\epsilon_0$: very smooth queries are "
-                    "answered nearly as well as a single one, with error near $1/n$."
-                }
-            ),
-            mo.md("*Next: a release from beginning to end.*"),
-        ]
-    )
+    mo.md(r"""
+    **Exercise 11.** Check the first two rows of the paper's Table 1: $K = 1$ gives
+    $n^{-1/(2d+1)}$, and $K = 2d$ gives $n^{-1/2}$. What happens as $d/K \to 0$?
+
+    /// details | Answer 11
+    Put $K$ into $\frac{K}{2d+K}$. For $d/K = \epsilon_0$ it is $\frac{1}{1 + 2\epsilon_0} \approx
+    1 - 2\epsilon_0$: very smooth queries are answered nearly as well as a single one, with error
+    near $1/n$.
+    ///
+
+    *Next: a release from beginning to end.*
+    """)
     return
 
 

@@ -70,15 +70,13 @@ def _(mo, sample):
 
             **Exercise 1.** Neighbours replace one row. Who is protected then, and which
             multiple of ε protects a person with 5 rows?
+
+            /// details | Answer 1
+            One year of one person. By group privacy (lesson 7) a person with 5 rows is protected
+            at 5ε: to promise ε to each person, release at ε/5. What a record is has to be decided
+            before anything else, and no mechanism can do it for you.
+            ///
             """),
-            mo.accordion(
-                {
-                    "Answer 1": "One year of one person. By group privacy (lesson 7) a person with "
-                    r"5 rows is protected at $5\varepsilon$: to promise $\varepsilon$ to each "
-                    r"person, release at $\varepsilon/5$. What a record is has to be decided "
-                    "before anything else, and no mechanism can do it for you."
-                }
-            ),
         ]
     )
     return
@@ -132,25 +130,22 @@ def _(gd, mo, sample):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 2.** Why does the message name the row and the column, and not the value?
-            Who may see the message?
+    mo.md(r"""
+    **Exercise 2.** Why does the message name the row and the column, and not the value?
+    Who may see the message?
 
-            **Exercise 3.** Someone takes the largest value of a column as its last edge. What
-            leaks?
-            """),
-            mo.accordion(
-                {
-                    "Answer 2": "The value is confidential. Even the message says that row 5 is "
-                    "odd, so it is for the owner of the data and never published.",
-                    "Answer 3": "The value of one person, exactly: the published edge changes as "
-                    "soon as that person leaves.",
-                }
-            ),
-        ]
-    )
+    **Exercise 3.** Someone takes the largest value of a column as its last edge. What
+    leaks?
+
+    /// details | Answer 2
+    The value is confidential. Even the message says that row 5 is odd, so it is for the owner of
+    the data and never published.
+    ///
+
+    /// details | Answer 3
+    The value of one person, exactly: the published edge changes as soon as that person leaves.
+    ///
+    """)
     return
 
 
@@ -199,6 +194,8 @@ def _(body, gd, labels, mo, np, picture, plt, shown, truth):
     gd.plotting.draw_shadow(body, _rows, _ax, label="K")
     _ax.plot(*(_rows @ truth), "D", color="#D55E00", label="true answers")
     _ax.set(xlim=(-0.1, 1.1), ylim=(-0.1, 1.3))
+    _first, _second = _rows @ truth
+    _ax.set_title(f"true answers ({_first:.3f}, {_second:.3f})")
     _ax.set_xlabel(labels[shown.value[0]], fontsize=9)
     _ax.set_ylabel(labels[shown.value[1]], fontsize=9)
     _ax.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)
@@ -210,26 +207,23 @@ def _(body, gd, labels, mo, np, picture, plt, shown, truth):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 4.** Health cannot be rated good and fair at once. Why does the body in
-            the first picture contain the point $(1, 1)$ nevertheless? What would you change?
+    mo.md(r"""
+    **Exercise 4.** Health cannot be rated good and fair at once. Why does the body in
+    the first picture contain the point $(1, 1)$ nevertheless? What would you change?
 
-            **Exercise 5.** Derive 15: how many numbers fix all 2-way tables of five yes/no
-            columns?
-            """),
-            mo.accordion(
-                {
-                    "Answer 4": "The schema declares three yes/no columns and does not know that "
-                    "at most one of them is true. A single column with the categories excellent, "
-                    "good, fair and poor would say so, and make the body smaller.",
-                    "Answer 5": r"The five shares and the $\binom52 = 10$ shares of pairs "
-                    "that are both true: 15.",
-                }
-            ),
-        ]
-    )
+    **Exercise 5.** Derive 15: how many numbers fix all 2-way tables of five yes/no
+    columns?
+
+    /// details | Answer 4
+    The schema declares three yes/no columns and does not know that at most one of them is true. A
+    single column with the categories excellent, good, fair and poor would say so, and make the body
+    smaller.
+    ///
+
+    /// details | Answer 5
+    The five shares and the $\binom52 = 10$ shares of pairs that are both true: 15.
+    ///
+    """)
     return
 
 
@@ -249,7 +243,7 @@ def _(mo):
 
     Errors of additive noise do not depend on the data, so all mechanisms can be compared before
     a record is read: `gd.advise`. All mechanisms shown have exact samplers, so that privacy
-    does not depend on a Markov chain (lesson 4).
+    does not depend on a Markov chain (lesson 3).
     """)
     return
 
@@ -272,6 +266,7 @@ def _(alone, loss, mo, picture, planned, plt):
     for _i, _error in enumerate(_errors):
         _ax.text(_error, _i, f" {_error:.2g}", va="center", fontsize=9)
     _ax.set_xlim(0, 1.2 * _errors.max())
+    _ax.set_title(f"from {_errors[0]:.4f} down to {_errors[-1]:.4f}")
     _ax.locator_params(axis="x", nbins=4)
     _ax.set_xlabel("root mean square error of a cell")
     mo.hstack(
@@ -284,28 +279,25 @@ def _(alone, loss, mo, picture, planned, plt):
 
 @app.cell
 def _(advice, mo):
-    mo.vstack(
-        [
-            mo.md(f"""
-            The advice at 20,190 records and ε = 1: `{type(advice.best).__name__}` around
-            the best of these, the projection of lesson 5.
+    mo.md(f"""
+    The advice at 20,190 records and ε = 1: `{type(advice.best).__name__}` around
+    the best of these, the projection of lesson 5.
 
-            **Exercise 6.** By which factor must the number of records grow for Laplace noise to
-            reach the error of the best mechanism?
+    **Exercise 6.** By which factor must the number of records grow for Laplace noise to
+    reach the error of the best mechanism?
 
-            **Exercise 7.** May one compare mechanisms on the data and take the one with the
-            least error?
-            """),
-            mo.accordion(
-                {
-                    "Answer 6": "0.0014 against 0.0003 is a factor of 4.7, and errors fall as 1/n: "
-                    "4.7 times as many.",
-                    "Answer 7": "Not without paying: the choice would depend on the records. "
-                    "The comparison above uses the workload, n and ε only, so it is free.",
-                }
-            ),
-        ]
-    )
+    **Exercise 7.** May one compare mechanisms on the data and take the one with the
+    least error?
+
+    /// details | Answer 6
+    0.0014 against 0.0003 is a factor of 4.7, and errors fall as 1/n: 4.7 times as many.
+    ///
+
+    /// details | Answer 7
+    Not without paying: the choice would depend on the records. The comparison above uses the
+    workload, n and ε only, so it is free.
+    ///
+    """)
     return
 
 
@@ -381,9 +373,9 @@ def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths)
     _text = mo.md(f"""
     {_held.sum()} of 40 intervals hold the truth.
 
-    error of this release: {np.sqrt(np.mean((_released.answers - _truth) ** 2)):.2g}
+    error of this release: {np.sqrt(np.mean((_released.answers - _truth) ** 2)):.4f}
 
-    predicted before the data: at most {_released.predicted_rmse.value:.2g}
+    predicted before the data: at most {_released.predicted_rmse.value:.4f}
     (root mean square)
     """)
     mo.hstack(
@@ -399,32 +391,31 @@ def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths)
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 8.** At 95% one expects 38 of 40 intervals to hold the truth. Why can a
-            single release have 34 (500 records, $\varepsilon = 3$), or 40?
+    mo.md(r"""
+    **Exercise 8.** At 95% one expects 38 of 40 intervals to hold the truth. Why can a
+    single release have 34 (500 records, $\varepsilon = 3$), or 40?
 
-            **Exercise 9.** Most released numbers do not stand in the middle of their intervals.
-            Why?
+    **Exercise 9.** Most released numbers do not stand in the middle of their intervals.
+    Why?
 
-            **Exercise 10.** Is the interval also one for the share in the *population*?
-            """),
-            mo.accordion(
-                {
-                    "Answer 8": "40 cells share noise of 15 dimensions, so their intervals fail "
-                    "together. `interval(0.95, simultaneous=True)` gives wider ones that all hold "
-                    "with probability 95%.",
-                    "Answer 9": "The released numbers are moved to consistent tables (no cell "
-                    "negative, tables agree on shared columns). The intervals stand around the "
-                    "noisy answers before that, whose law is known.",
-                    "Answer 10": "No. It is for the share among these records. For a population "
-                    r"add the sampling error, about $\sqrt{p(1-p)/n}$: at 20,190 records up to "
-                    r"0.0035, more than ten times the noise at $\varepsilon = 1$.",
-                }
-            ),
-        ]
-    )
+    **Exercise 10.** Is the interval also one for the share in the *population*?
+
+    /// details | Answer 8
+    40 cells share noise of 15 dimensions, so their intervals fail together. `interval(0.95,
+    simultaneous=True)` gives wider ones that all hold with probability 95%.
+    ///
+
+    /// details | Answer 9
+    The released numbers are moved to consistent tables (no cell negative, tables agree on shared
+    columns). The intervals stand around the noisy answers before that, whose law is known.
+    ///
+
+    /// details | Answer 10
+    No. It is for the share among these records. For a population add the sampling error, about
+    $\sqrt{p(1-p)/n}$: at 20,190 records up to 0.0035, more than ten times the noise at
+    $\varepsilon = 1$.
+    ///
+    """)
     return
 
 
@@ -459,30 +450,26 @@ def _(gd, mo, sample, schema):
 
 @app.cell
 def _(mo):
-    mo.vstack(
-        [
-            mo.md(r"""
-            **Exercise 11.** The record names a grid to which the noise is rounded. Why
-            should a privacy proof care about that?
+    mo.md(r"""
+    **Exercise 11.** The record names a grid to which the noise is rounded. Why
+    should a privacy proof care about that?
 
-            **Exercise 12.** You are unhappy with the released numbers and run the release
-            again, publishing the second. What did you spend?
-            """),
-            mo.accordion(
-                {
-                    "Answer 11": "The proof is about real numbers. In float64 the set of reachable "
-                    "outputs depends on the true answer, which can give it away. Noise that is "
-                    "correctly rounded to a public grid keeps the proof on the computer.",
-                    "Answer 12": "Both. And choosing which to publish by looking at them is a "
-                    "mechanism that nobody analysed.",
-                }
-            ),
-            mo.md(
-                "*This was the last lesson. The commands `geomdp advise` and `geomdp release` do "
-                "the same from a shell.*"
-            ),
-        ]
-    )
+    **Exercise 12.** You are unhappy with the released numbers and run the release
+    again, publishing the second. What did you spend?
+
+    /// details | Answer 11
+    The proof is about real numbers. In float64 the set of reachable outputs depends on the true
+    answer, which can give it away. Noise that is correctly rounded to a public grid keeps the proof
+    on the computer.
+    ///
+
+    /// details | Answer 12
+    Both. And choosing which to publish by looking at them is a mechanism that nobody analysed.
+    ///
+
+    *This was the last lesson. The commands `geomdp advise` and `geomdp release` do the same from a
+    shell.*
+    """)
     return
 
 

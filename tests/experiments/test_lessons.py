@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 LESSONS = all_lessons()
 
 
-def test_lessons_are_numbered_from_one_and_have_titles() -> None:
-    assert [lesson.number for lesson in LESSONS] == [*range(1, len(LESSONS) + 1)]
+def test_lessons_are_numbered_from_zero_and_have_titles() -> None:
+    assert [lesson.number for lesson in LESSONS] == [*range(len(LESSONS))]
     assert all(lesson.title for lesson in LESSONS)
     assert len({lesson.name for lesson in LESSONS}) == len(LESSONS)
 
@@ -49,7 +49,9 @@ def test_a_lesson_is_found_by_number_and_name(name: str) -> None:
 
 
 def test_an_unknown_lesson_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"NAME must be one of 1 \(body\), .* got 'zero'"):
+    with pytest.raises(
+        ValueError, match=r"NAME must be one of 0 \(attack\), 1 \(body\), .* got 'zero'"
+    ):
         find_lesson("zero")
 
 

@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import geomdp
-from experiments.lessons import slider_times
-from experiments.lessons.slider_times import POSITIONS, OpenLesson, main, step_times
+from experiments.lessons.plain_notebook import Control, Notebook, to_page
 from geomdp.cli.lessons import Lesson, all_lessons
 
 #: Limits for one step: cells that run, pictures that are drawn, and calls of the library's Python
 #: functions. Work on whole arrays needs few calls. A solver in a loop, or a release, needs more.
-CELLS, PICTURES, CALLS = 2, 2, 4000
+CELLS, PICTURES, CALLS = 6, 2, 4000
+#: Largest number of positions of a control that are tried; they are evenly spaced.
+POSITIONS = 12
 #: Letters may pass an edge by this many inches or pixels, because the box of each letter includes
 #: room for an accent.
 OVERHANG, OVERHANG_PIXELS = 0.04, 3.0
@@ -31,41 +33,18 @@ def lesson(request: pytest.FixtureRequest) -> Lesson:
     return request.param
 
 
-class Opened(NamedTuple):
-    """A lesson that ran from beginning to end, as the notebook runs it, and its figures."""
-
-    lesson: OpenLesson
-    figures: list[Figure]
-
-
 @pytest.fixture(scope="module")
-def opened(lesson: Lesson) -> Opened:
-    # Without a notebook marimo renders no figure, so we keep all figures and draw them ourselves.
-    figures: list[Figure] = []
-    made = Figure.__init__
-
-    def keep(figure: Figure, *args, **kwargs) -> None:
-        made(figure, *args, **kwargs)
-        figures.append(figure)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Figure, "__init__", keep)
-        return Opened(OpenLesson(lesson.path), figures)
+def opened(lesson: Lesson) -> Notebook:
+    return Notebook(lesson.path)
 
 
-@contextmanager
-def _drawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Figure]]:
-    """The figures that are drawn inside the block."""
-    figures: list[Figure] = []
-    save = Figure.savefig
-
-    def keep(figure: Figure, *args, **kwargs) -> None:
-        save(figure, *args, **kwargs)
-        figures.append(figure)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Figure, "savefig", keep)
-        yield figures
+def _positions(control: Control) -> list[Any]:
+    """Positions of a control, at most `POSITIONS` of them."""
+    if control.kind == "multiselect":
+        return [control.values[:1], control.values]
+    last = len(control.values) - 1
+    chosen = np.unique(np.linspace(0, last, POSITIONS).round().astype(int))
+    return [control.values[index] for index in chosen]
 
 
 @contextmanager
@@ -81,8 +60,8 @@ def _library_calls() -> Iterator[list[int]]:
 
 
 @pytest.mark.ci
-def test_every_cell_runs_and_every_picture_fits(opened: Opened) -> None:
-    assert len([output for output in opened.lesson.outputs if output is not None]) >= 5
+def test_every_cell_runs_and_every_picture_fits(opened: Notebook) -> None:
+    assert len(opened.shown) >= 5
     assert opened.figures
     for figure in opened.figures:
         FigureCanvasAgg(figure).draw()
@@ -94,31 +73,27 @@ def test_every_cell_runs_and_every_picture_fits(opened: Opened) -> None:
 
 
 @pytest.mark.ci
-def test_a_step_runs_few_cells_and_calls_few_functions(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    controls = opened.lesson.controls()
-    assert controls
-    for name, positions in controls.items():
-        assert len(positions) > 1, name
-        for position in (positions[0], positions[-1]):
-            with _drawn(monkeypatch) as figures, _library_calls() as calls:
-                ran = opened.lesson.move(name, position)
+def test_a_step_runs_few_cells_and_calls_few_functions(opened: Notebook) -> None:
+    assert opened.controls
+    for name, control in opened.controls.items():
+        assert len(control.values) > 1, name
+        for position in (_positions(control)[0], _positions(control)[-1]):
+            with _library_calls() as calls:
+                ran = opened.set(name, position)
             assert 1 <= ran <= CELLS, (name, position)
-            assert len(figures) <= PICTURES, (name, position)
+            assert len(opened.figures) <= PICTURES, (name, position)
             assert calls[0] <= CALLS, (name, position)
 
 
 @pytest.mark.slow
-def test_every_picture_fits_at_every_position(
-    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened, unfit = OpenLesson(lesson.path), []
-    for name, positions in opened.controls().items():
-        for position in positions:
-            with _drawn(monkeypatch) as figures:
-                opened.move(name, position)
-            unfit += [(name, position, what) for figure in figures for what in _overlaps(figure)]
+def test_every_picture_fits_at_every_position(lesson: Lesson) -> None:
+    opened, unfit = Notebook(lesson.path), []
+    for name, control in opened.controls.items():
+        for position in _positions(control):
+            opened.set(name, position)
+            for figure in opened.figures:
+                FigureCanvasAgg(figure).draw()
+                unfit += [(name, position, what) for what in _overlaps(figure)]
     assert unfit == []
 
 
@@ -134,25 +109,15 @@ def _overlaps(figure: Figure) -> list[str]:
     return found
 
 
-@pytest.mark.ci
-def test_the_benchmark_prints_a_line_for_each_control(
-    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "lesson.py"
-    path.write_text(
-        "import marimo\napp = marimo.App()\n"
-        "@app.cell\ndef _(mo, size):\n    mo.md(str(size.value))\n    return\n"
-        "@app.cell\ndef _():\n    import marimo as mo\n    return (mo,)\n"
-        "@app.cell\ndef _(mo):\n    size = mo.ui.slider(0, 100, step=2)\n    return (size,)\n"
-    )
-    opened = OpenLesson(path)
-    (positions,) = opened.controls().values()
-    assert positions[0] == 0
-    assert positions[-1] == 100
-    assert len(positions) == POSITIONS
-    assert opened.move("size", 4) == 1
-    assert len(step_times(opened, "size")) == POSITIONS - 1
-    monkeypatch.setattr(slider_times, "POSITIONS", 3)  # saves time: this is a real lesson
-    main(["body"])
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in ("median ms", "healthy", "second"))
+def test_text_becomes_html_with_coloured_symbols() -> None:
+    page = to_page(r"""
+    The body $K - K$ and $h_K(u)$, *not* $a_1 * b_1$:
+
+    $$w(K) \ge 0$$
+    """)
+    assert page.count("<math") == 4
+    assert '<mrow class="symbol KK">' in page
+    assert '<mrow class="symbol h"><msub>' in page
+    assert '<mrow class="symbol w"><mi>w</mi></mrow>' in page
+    assert page.count("<em>") == 1
+    assert '<span class="formula"><math display="block">' in page
