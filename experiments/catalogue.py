@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Sequence
 
 SCRIPTS = (
+    "experiments.error.lead",
     "experiments.error.jl_error_vs_n",
     "experiments.error.jl_rates",
     "experiments.error.recursive_noise",

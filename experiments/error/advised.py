@@ -152,14 +152,14 @@ def claims(table: pd.DataFrame) -> ex.Claims:
 
 #: The step after the noise, by the first word of a mechanism's name, and the colours of the bars.
 AFTER = {"Shrunk": "shrunk", "Projected": "projected", "": "noise alone"}
-COLOURS = {"shrunk": "#56B4E9", "projected": "#E69F00", "noise alone": "#CFCFCF"}
+COLOURS = {"shrunk": "#8CC6EE", "projected": "#8FCFB4", "noise alone": "#D4D4D4"}
 FEW, MANY = "predicted, 100 records", "predicted, $10^6$ records"
 RELEASES = {200: "measured, 200 records", 5000: "measured, 5000 records"}
 LOOKS = {
     FEW: ex.Look("C0", "o", filled=False),
     MANY: ex.Look("C0", "o"),
-    RELEASES[200]: ex.Look("C3", "D", filled=False),
-    RELEASES[5000]: ex.Look("C3", "D"),
+    RELEASES[200]: ex.Look("C4", "D", filled=False),
+    RELEASES[5000]: ex.Look("C4", "D"),
 }
 
 
@@ -168,13 +168,13 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     titles = ["what is advised", "how much less it errs"]
     labels = ["number of records $n$", "error over best peer's"]
     figure, (choices, errors) = ex.panels(
-        (7.2, 2.0 + 0.42 * len(lines)), titles, labels, sharey=True, width_ratios=(1.3, 1)
+        (7.2, 2.6 + 0.42 * len(lines)), titles, labels, sharey=True, width_ratios=(1.3, 1)
     )
     for height, line in enumerate(lines):
         mine = table[table.line == line].sort_values("n")
         draw_choices(choices, mine, height)
         draw_errors(errors, mine, height)
-    choices.set_yticks(range(len(lines)), [line.replace(", ", ",\n", 1) for line in lines], size=8)
+    choices.set_yticks(range(len(lines)), [line.replace(", ", ",\n", 1) for line in lines])
     choices.set(ylim=(len(lines) - 0.5, -0.5), xscale="log")
     choices.grid(visible=False)
     errors.axvline(1, color="black", lw=0.8)
@@ -182,7 +182,12 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     errors.set_xticks(*ex.ticks(0.02, 0.05, 0.1, 0.2, 0.5, 1))
     errors.minorticks_off()
     columns = {"(a) after the noise": [*COLOURS], "(b) error of the choice": [*LOOKS]}
-    return ex.shared_legend(figure, columns)
+    ex.shared_legend(figure, columns)
+    return ex.headline(
+        figure,
+        "The advised mechanism never errs more than the best peer, and often less",
+        "1-DP. Peers: Laplace noise and the matrix mechanism.",
+    )
 
 
 def draw_choices(axes: ex.Axes, table: pd.DataFrame, height: int) -> None:
@@ -199,7 +204,12 @@ def draw_choices(axes: ex.Axes, table: pd.DataFrame, height: int) -> None:
     for run in runs:
         first, last = numbers[run[0]], ends[run[-1]]
         axes.text(
-            math.sqrt(first * last), height, parts[run[0]][-1], ha="center", va="center", size=8
+            math.sqrt(first * last),
+            height,
+            parts[run[0]][-1],
+            ha="center",
+            va="center",
+            size=ex.SMALL,
         )
         axes.plot([first, first], [height - 0.31, height + 0.31], color="black", lw=0.8)
 

@@ -49,7 +49,7 @@ class Family(ex.Curve):
     CONE = "cone", "C2", "v", ex.HOLLOW
     SECOND_MOMENT = "second moment (projected cone)", "C0", "o"
     COVARIANCE = "covariance", "C4", "D", ex.HOLLOW
-    ZERO = "answer 0", "C6", "."
+    ZERO = "answer 0", ex.GREY, "."
 
 
 ADDITIVE = (Family.LAPLACE, Family.BALL, Family.CONE)
@@ -178,7 +178,6 @@ NAMES = {
     Family.COVARIANCE: "covariance (another quantity)",
     Family.ZERO: "no data: every entry answered by 0",
 }
-EXACT = r"exact: $\sqrt{\mathrm{E}\Vert Z\Vert_F^2}\,/\,n$"
 WISHART = (
     r"$\min\{\sqrt{\mathrm{E}\Vert Z\Vert_F^2}/n,\ \sqrt{(4d+3)/(\varepsilon n)},\ \sqrt{2}\}$"
 )
@@ -190,31 +189,31 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     titles = [f"{spectrum} records, $d={d}$" for spectrum, d in places]
     xlabel = "number of records $n$"
     figure, panels = ex.panels(
-        (7.2, 6.6), titles, xlabel, "error over projected cone's", sharex=True, sharey=True, rows=2
+        (7.2, 6.6), titles, xlabel, "Frobenius error (RMS)", sharex=True, sharey=True, rows=2
     )
     for axes, (spectrum, d) in zip(panels, places, strict=True):
         draw(axes, table[(table.d == d) & (table.spectrum == spectrum)])
         ex.log_axes(axes)
-        axes.set_ylim(0.3, 12)
-        axes.set_yticks(*ex.ticks(0.5, 1, 2, 5, 10))
     names = [NAMES.get(family, str(family)) for family in LOOKS]
-    theory = [EXACT, WISHART, THEOREM_3]
-    return ex.shared_legend(figure, {"measured, over projected cone": names, "theory": theory})
+    ex.shared_legend(figure, {"measured": names, "bounds": [WISHART, THEOREM_3]})
+    return ex.headline(
+        figure,
+        "Private second moments: the projected cone errs less than ball or Laplace",
+        "1-DP, records in the unit ball of dimension $d$. Dashed: predicted, or bounds.",
+    )
 
 
 def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
-    """Draw errors, predictions and bounds in units of the error of projected second moments."""
-    ex.draw_theory(axes, [], [], "black", EXACT)
-    unit = ex.pooled_along(table[table.family == Family.SECOND_MOMENT], "n")
+    """Draw errors, predictions and bounds."""
     labels = {Family.SECOND_MOMENT: WISHART, Family.COVARIANCE: THEOREM_3}
     for family, look in LOOKS.items():
         mine = table[table.family == family]
         if family is not Family.ZERO:
             predicted = mine.groupby("n").predicted.first()
-            ratio = [value / unit[n].root for n, value in predicted.items()]
-            ex.draw_theory(axes, predicted.index, ratio, look.colour, labels.get(family, "_"))
-        means = {n: mean.over(unit[n].root) for n, mean in ex.pooled_along(mine, "n").items()}
+            name = labels.get(family, "_")
+            ex.draw_theory(axes, predicted.index, predicted, look.colour, name)
         label = NAMES.get(family, str(family))
+        means = ex.pooled_along(mine, "n")
         ex.draw_measured(axes, means, look, label, joined=family not in ADDITIVE)
 
 

@@ -196,19 +196,6 @@ def winners(table: pd.DataFrame) -> ex.Claim:
     )
 
 
-EXCLUDED = "excluded for all mechanisms"
-PROCESSED = "best after projection or shrinkage"
-BEST, LAPLACE = "best additive noise", "Laplace noise"
-ADDITIVE, AFTER = "additive noise, any $n$", "projected or shrunk, fewest records"
-LOOKS = {
-    BEST: ex.Look("C0", "o"),
-    PROCESSED: ex.Look("C3", "D", filled=False),
-    LAPLACE: ex.Look("C6", "X"),
-    ADDITIVE: ex.Look("C0", "o"),
-    AFTER: ex.Look("C3", "D", filled=False),
-}
-
-
 def relative(table: pd.DataFrame) -> pd.DataFrame:
     """Errors of one workload over the least error predicted for additive noise at the same n."""
     exact = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
@@ -216,50 +203,25 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ratio=table.n * table.rmse / (exact.n * exact.rmse).min())
 
 
+ALONE, AFTER = ex.Look("C0", "o"), ex.Look("C2", "D", filled=False)
+LAPLACE = ex.Look("C1", "o")
+
+
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure, panels = ex.panels(
-        (7.2, 6.6), [*Problem, *Problem], rows=2, sharey="row", height_ratios=(1, 1.15)
-    )
+    xlabel = "error over that of the best"
+    figure, panels = ex.panels((7.2, 4.2), Problem, [xlabel] * len(Problem), sharey=True)
     every = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
     names = sorted(set(every.noise), key=lambda name: (name == "Laplace", name))
-    for above, below, problem in zip(panels[:3], panels[3:], Problem, strict=True):
-        mine = relative(table[table.problem == problem])
-        draw_against_n(above, mine)
-        draw_mechanisms(below, mine, names)
-    panels[0].set_ylabel("error over best additive")
-    panels[3].set_yticks(range(len(names)), [name.split("(")[0] for name in names])
-    panels[3].set_ylim(len(names) - 0.5, -0.5)
-    columns = {
-        "(a) to (c): predicted line, measured marks": [BEST, PROCESSED, LAPLACE, EXCLUDED],
-        "(d) to (f)": [ADDITIVE, AFTER],
-    }
-    return ex.shared_legend(figure, columns)
-
-
-def draw_against_n(axes: ex.Axes, table: pd.DataFrame) -> None:
-    """Draw the least errors before and after processing, Laplace errors, and excluded errors."""
-    excluded = table[table.quantity == Quantity.EXCLUDED].groupby("n").ratio.max()
-    axes.fill_between(
-        excluded.index, 0.05, excluded, step="post", color="0.85", lw=0, label=EXCLUDED
+    for axes, problem in zip(panels, Problem, strict=True):
+        draw_mechanisms(axes, relative(table[table.problem == problem]), names)
+    panels[0].set_yticks(range(len(names)), [name.split("(")[0] for name in names])
+    panels[0].set_ylim(len(names) - 0.5, -0.5)
+    return ex.headline(
+        figure,
+        "Which mechanism is best depends on the queries",
+        "1-DP, 64 elements. Filled: additive noise, any $n$. Open: projected or shrunk, with the\n"
+        "fewest records. Grey: impossible for every mechanism with the most records, proved.",
     )
-    predicted = table[table.quantity == Quantity.PREDICTED]
-    exact = predicted.kind == "exact"
-    groups = {
-        BEST: predicted[exact],
-        PROCESSED: predicted[~exact],
-        LAPLACE: predicted[exact & (predicted.noise == "Laplace")],
-    }
-    for label, rows in groups.items():
-        look = LOOKS[label]
-        least = rows.loc[rows.groupby("n").ratio.idxmin()]
-        axes.plot(least.n, least.ratio, color=look.colour, lw=1.2)
-        both = table[table.quantity == Quantity.MEASURED].merge(least[["n", "curve"]])
-        measured = both.groupby("n").ratio.mean()
-        ex.draw_points(axes, measured.index, measured, look, label, line="none")
-    ex.log_axes(axes)
-    axes.set_ylim(0.1, 20)
-    axes.set_yticks([0.1, 0.2, 0.5, 1, 2, 5, 10], ["0.1", "0.2", "0.5", "1", "2", "5", "10"])
-    axes.set_xlabel("number of records $n$")
 
 
 def draw_mechanisms(axes: ex.Axes, table: pd.DataFrame, names: list[str]) -> None:
@@ -269,14 +231,17 @@ def draw_mechanisms(axes: ex.Axes, table: pd.DataFrame, names: list[str]) -> Non
     fewest = predicted[(predicted.n == predicted.n.min()) & (predicted.kind == "upper_bound")]
     least = fewest[fewest.noise.isin(names)].groupby("noise").ratio.min()
     # The two marks of a row are shifted apart, so that equal errors are both seen.
-    for label, ratios, shift in ((ADDITIVE, exact, -0.15), (AFTER, least, 0.15)):
+    for look, ratios, shift in ((ALONE, exact, -0.15), (AFTER, least, 0.15)):
         rows = [names.index(str(name)) + shift for name in ratios.index]
-        ex.draw_points(axes, ratios, rows, LOOKS[label], label, line="none")
-    axes.axvline(1, color="0.5", lw=0.8, zorder=0)
-    axes.set(xscale="log", xlim=(0.5, 20))
-    axes.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
+        ex.draw_points(axes, ratios, rows, look, "_", line="none")
+    ex.draw_points(axes, exact["Laplace"], names.index("Laplace") - 0.15, LAPLACE, "Laplace")
+    excluded = table[table.quantity == Quantity.EXCLUDED]
+    limit = excluded[excluded.n == excluded.n.max()].ratio.max()
+    axes.axvspan(0.01, limit, color=ex.IMPOSSIBLE, lw=0, zorder=0)
+    axes.axvline(1, color=ex.GREY, lw=0.8, zorder=0)
+    axes.set(xscale="log", xlim=(0.2, 20))
+    axes.set_xticks(*ex.ticks(0.5, 1, 2, 5, 10))
     axes.minorticks_off()
-    axes.set_xlabel("error over best additive")
 
 
 QUICK = ex.Sweep(ex.product(Config, Problem, 3, 10, 10_000, 2))

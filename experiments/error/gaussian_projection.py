@@ -43,8 +43,8 @@ FEW = 200
 class Family(ex.Curve):
     """Mechanism and data, in the order of the legend."""
 
-    GAUSSIAN = "Gaussian noise", "C1", "s"
-    ONE = "projected, one element", "C3", "^", ex.HOLLOW
+    GAUSSIAN = "Gaussian noise", ex.GREY, "s"
+    ONE = "projected, one element", "C2", "^", ex.HOLLOW
     UNIFORM = "projected, uniform data", "C0", "o"
 
 
@@ -150,19 +150,24 @@ def closed(projected: pd.DataFrame) -> ex.Claim:
 
 
 LOOKS = Family.looks()
-EXACT = r"$\sigma\sqrt{r/k}$"
-DUAL = r"$\sqrt{\sigma\,w(K)/k}$"
-CLOSED = r"$(2\sqrt{\ln N/\rho}\,/\,n)^{1/2}$"
+EXACT = "exact"
+DUAL = "bound by the width"
+CLOSED = r"bound by $\ln N$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     titles = [f"{QUERIES} sign queries, $N={SIZE}$", f"$n={RECORDS}$"]
     labels = ["number of records $n$", "elements $N$"]
-    ylabel = "error per query (RMSE of means)"
+    ylabel = "error per query (RMSE)"
     figure, panels = ex.panels((7.2, 4.2), titles, labels, ylabel, sharey=True)
     for axes, panel, column in zip(panels, Panel, ("n", "size"), strict=True):
         draw(axes, table[table.panel == panel], column)
-    return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": [EXACT, DUAL, CLOSED]})
+    ex.label_curves(panels[1], [*LOOKS, DUAL, CLOSED])
+    return ex.headline(
+        figure,
+        r"At few records, projection turns a 1/n error into one of 1/$\mathbf{\sqrt{n}}$",
+        r"zCDP. Black: predicted before any data. Records: copies of one element, or uniform.",
+    )
 
 
 def draw(axes: ex.Axes, rows: pd.DataFrame, column: str) -> None:

@@ -48,11 +48,11 @@ class Route(ex.Curve):
     """How the queries are answered, in the order of the legend."""
 
     GAUSSIAN = "Gaussian map", "C0", "o"
-    RADEMACHER = "sign map", "C1", "s"
+    RADEMACHER = "sign map", "C5", "s"
     SPARSE = "sparse map", "C2", "v", ex.HOLLOW
-    BALL = "Gaussian map, ball noise", "C5", "^"
-    UNMAPPED = "no map, projected", "C3", "D"
-    ADDITIVE = "no map, not projected", "C4", "X"
+    BALL = "Gaussian map, ball noise", "C4", "^"
+    UNMAPPED = "no map, projected", "C6", "D"
+    ADDITIVE = "no map, not projected", ex.GREY, "X"
 
 
 LAWS: dict[Route, gd.geometry.JLLaw] = {
@@ -383,7 +383,12 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for axes, (panel, rows) in zip(panels, parts.items(), strict=True):
         draw(axes, rows, panel)
     columns = {"mechanism": [*LOOKS][:3], " ": [*LOOKS][3:], "theory": [BOUND, OPTIMUM]}
-    return ex.shared_legend(figure, columns)
+    ex.shared_legend(figure, columns)
+    return ex.headline(
+        figure,
+        r"With a random map, the error does not grow with the number of queries",
+        "Pure DP, for data that are worst for the map. Bands: 95%.",
+    )
 
 
 def fixed(rows: pd.DataFrame, panel: Panel) -> str:

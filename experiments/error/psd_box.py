@@ -33,9 +33,9 @@ N = 100
 class Subject(ex.Curve):
     """Measured entries and mechanisms, in the order of the legend."""
 
-    DIAGONAL = "$M_{ii}$", "C0", "o"
-    OFF_DIAGONAL = "$M_{ij}$", "C3", "^", ex.HOLLOW
-    CONE = "cone noise of the body", "C2", "v"
+    DIAGONAL = "$M_{ii}$", "C2", "o"
+    OFF_DIAGONAL = "$M_{ij}$", "C5", "^", ex.HOLLOW
+    CONE = "cone noise of the body", "C0", "v"
     LAPLACE = "Laplace noise", "C1", "s"
 
 
@@ -123,23 +123,26 @@ def claims(table: pd.DataFrame) -> ex.Claims:
 
 
 LOOKS = Subject.looks()
-SQUARES = r"$\sqrt{(d+1)/(d+5)}$, $\sqrt{d+1}\,/\,(d+3)$"
-PREDICTED = "predicted before any data"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    titles = ["uniform matrices", rf"noise, $\varepsilon=1$, $n={N}$"]
-    heights = ["root mean square of an entry", "error per query (RMSE of means)"]
-    figure, (left, right) = ex.panels((7.2, 3.9), titles, "order $d$ of the matrices", heights)
-    for axes, subjects, theory in ((left, ENTRIES, SQUARES), (right, MECHANISMS, PREDICTED)):
+    titles = ["entries of uniform matrices", "error of a release"]
+    heights = ["root mean square of an entry", "error per query (RMSE)"]
+    figure, (left, right) = ex.panels((7.2, 3.5), titles, "order $d$ of the matrices", heights)
+    for axes, subjects in ((left, ENTRIES), (right, MECHANISMS)):
         for subject in subjects:
             mine = table[table.subject == subject]
-            ex.draw_predicted(axes, mine, "order", LOOKS[subject], subject, theory)
+            ex.draw_predicted(axes, mine, "order", LOOKS[subject], subject)
         axes.set_xticks(sorted(table.order.unique()))
     left.set_ylim(0, 1)
-    right.set_yscale("log")
-    columns = {"entry": [*ENTRIES], "noise": [*MECHANISMS], "theory": [SQUARES, PREDICTED]}
-    return ex.shared_legend(figure, columns)
+    ex.log_axes(right, "y")
+    for axes in (left, right):
+        ex.label_curves(axes)
+    return ex.headline(
+        figure,
+        "Second moments in a cube: cone noise beats Laplace noise for d > 1",
+        rf"1-DP, $n={N}$ records. Marks: measured; dashed: predicted exactly before any data.",
+    )
 
 
 def grid(orders: tuple[int, ...], draws: int, count: int) -> tuple[Config, ...]:

@@ -139,54 +139,43 @@ def claims(table: pd.DataFrame) -> ex.Claims:
 
 
 UPPER = "best mechanism, proved"
-LOWER = "no mechanism below, proved"
-PACKINGS = "the same by packings alone"
+LOWER = "impossible below, proved"
+PACKINGS = "packings alone"
 #: The three terms of Theorem 1: labels and dashes.
 RATES = {
-    r"$k/(\alpha\varepsilon)$": (1, 2),
-    r"$\sqrt{k\ln N}/(\alpha\varepsilon)$": (5, 2, 1, 2),
-    r"$\ln N/(\alpha^2\varepsilon)$": (5, 2),
+    r"Theorem 1: $k/(\alpha\varepsilon)$": (1, 2),
+    r"Theorem 1: $\sqrt{k\ln N}/(\alpha\varepsilon)$": (5, 2, 1, 2),
+    r"Theorem 1: $\ln N/(\alpha^2\varepsilon)$": (5, 2),
 }
-LIMIT = r"$\alpha$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure = ex.Figure(figsize=(7.2, 4.0))
-    bracket, error = figure.subplots(1, 2)
-    sides = brackets(table)
-    N = 2.0 ** sides.index.to_numpy()
     k, alpha = int(table.queries.iloc[0]), float(table.alpha.iloc[0])
+    figure = ex.Figure(figsize=(7.2, 3.9))
+    axes, sides = figure.subplots(), brackets(table)
+    N = 2.0 ** sides.index.to_numpy()
     terms = (
         np.full(len(N), k / (alpha * EPSILON)),
         np.sqrt(k * np.log(N)) / (alpha * EPSILON),
         np.log(N) / (alpha**2 * EPSILON),
     )
     for values, (label, dashes) in zip(terms, RATES.items(), strict=True):
-        ex.draw_theory(bracket, N, values, "0.45", label, dashes)
-    ex.draw_points(bracket, N, sides.upper, ex.Look("C0", "o"), UPPER)
-    ex.draw_points(bracket, N, sides.lower, ex.Look("C3", "^"), LOWER)
-    ex.draw_points(bracket, N, sides.packings, ex.Look("C3", "v", filled=False), PACKINGS)
-    bracket.fill_between(N, 0.5, sides.lower, color="C3", alpha=0.15, lw=0)
-    bracket.set_yscale("log")
-    bracket.set_ylim(bottom=max(0.5, float(sides.packings.min()) / 2))
-    bracket.set_ylabel("records $n$")
-    bracket.set_title(rf"(a) {k} sign queries, $\alpha={alpha:g}$, $\varepsilon={EPSILON:g}$")
-    for colour, marker, place in zip(("C1", "C2", "C4"), "svD", PLACES, strict=True):
-        mine = table[table.place == place].sort_values("log_size")
-        ex.draw_points(error, 2.0**mine.log_size, mine.error, ex.Look(colour, marker), place)
-    ex.draw_theory(error, N, np.full(len(N), alpha), "black", LIMIT)
-    # Markers of the largest errors must not touch the upper edge.
-    error.set_ylim(0, 1.15 * max(alpha, float(table.error.max())))
-    error.set(ylabel=r"mean $\ell_2$ error per query", title="(b) measured at the upper end")
-    for axes in (bracket, error):
-        axes.set_xscale("log", base=2)
-        axes.set_xlabel("elements $N$")
-    columns = {
-        "bracket": [UPPER, LOWER, PACKINGS],
-        "Theorem 1, $C=1$": [*RATES],
-        "data in (b)": [*PLACES, LIMIT],
-    }
-    return ex.shared_legend(figure, columns)
+        ex.draw_theory(axes, N, values, ex.GREY, label, dashes)
+    ex.draw_points(axes, N, sides.upper, ex.Look("C0", "o"), UPPER)
+    ex.draw_points(axes, N, sides.lower, ex.Look("0.3", "^"), LOWER)
+    ex.draw_points(axes, N, sides.packings, ex.Look("0.3", "v", filled=False), PACKINGS)
+    axes.set_xscale("log", base=2)
+    ex.log_axes(axes, "y")
+    axes.set_ylim(bottom=max(0.5, float(sides.packings.min()) / 2))
+    axes.set(xlabel="elements $N$ of the universe", ylabel="number of records $n$ needed")
+    ex.draw_impossible(axes, N, sides.lower)
+    ex.label_curves(axes)
+    apart = math.ceil((sides.upper / sides.lower).max())
+    return ex.headline(
+        figure,
+        f"How many records are needed is known within a factor of {apart}",
+        rf"{k} random sign queries, error $\alpha={alpha:g}$, $\varepsilon={EPSILON:g}$, pure DP.",
+    )
 
 
 QUICK = ex.Sweep(ex.product(Config, 32, (2, 3, 4, 5, 6), 0.1, 100))
