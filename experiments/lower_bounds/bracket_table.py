@@ -390,46 +390,49 @@ def report(table: pd.DataFrame) -> Table:
     return shown
 
 
-BY_ALPHA = {0.1: ex.Look("C0", "o"), 0.03: ex.Look("C1", "s"), 0.01: ex.Look("C2", "D")}
+BY_ALPHA = {0.1: ex.Look("C0", "o"), 0.03: ex.Look("C2", "s"), 0.01: ex.Look("C4", "D")}
 BY_ERROR = {
-    Error.MEAN_L2: ex.Look("C3", "o"),
-    Error.RMS: ex.Look("C4", "s"),
+    Error.MEAN_L2: ex.Look("C5", "o"),
+    Error.RMS: ex.Look(ex.GREY, "s"),
     Error.WORST: ex.Look("C6", "D"),
 }
-LEFT = "left: every mechanism needs at least this many"
-RIGHT = "right: this many suffice for a known mechanism"
+NAMES = {Error.MEAN_L2: r"mean $\ell_2$", Error.RMS: "root mean square", Error.WORST: "worst case"}
+LEFT = "left: every mechanism needs more"
+RIGHT = "right: a known one suffices"
 #: Vertical distance between the bars of one workload.
 STEP = 0.22
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     table = table[(table.draw == 0) & (table.guarantee == Guarantee.PURE)]
-    figure = ex.Figure(figsize=(9.0, 5.0))
-    mean, worst = table[table.error == Error.MEAN_L2], table[table.error == Error.WORST]
-    epsilons = sorted(mean.epsilon.unique())
-    panels = figure.subplots(1, len(epsilons) + 1, sharey=True)
-    for axes, epsilon, letter in zip(panels, epsilons, "abc", strict=False):
-        draw(axes, mean[mean.epsilon == epsilon], "alpha", BY_ALPHA)
-        axes.set_title(rf"({letter}) $\varepsilon={epsilon:g}$")
+    worst = table[table.error == Error.WORST]
     epsilon, alpha = worst.epsilon.iloc[0], worst.alpha.iloc[0]
-    draw(panels[-1], table[(table.epsilon == epsilon) & (table.alpha == alpha)], "error", BY_ERROR)
-    letter = "abcd"[len(epsilons)]
-    panels[-1].set_title(rf"({letter}) $\varepsilon={epsilon:g}$, $\alpha={alpha:g}$")
+    table = table[table.epsilon == epsilon]
+    titles = [r"mean $\ell_2$ error", rf"$\alpha={alpha:g}$"]
+    xlabel = "number of records $n$ needed"
+    figure, panels = ex.panels((7.2, 5.4), titles, xlabel, sharey=True)
+    draw(panels[0], table[table.error == Error.MEAN_L2], "alpha", BY_ALPHA)
+    draw(panels[1], table[table.alpha == alpha], "error", BY_ERROR)
     panels[0].set_yticks(range(len(QUERIES)), [str(kind) for kind in QUERIES])
     panels[0].set_ylim(len(QUERIES) - 0.5, -0.5)
     for axes in panels:
         for place in range(0, len(QUERIES), 2):
             axes.axhspan(place - 0.5, place + 0.5, color="0.96", lw=0, zorder=0)
-        axes.set(xscale="log", xlabel="number of records $n$ needed")
         axes.grid(axis="y", visible=False)
+        ex.log_axes(axes, "x")
     panels[0].plot([], [], ls="none", marker="|", ms=9, mew=1.6, color="black", label=LEFT)
     panels[0].plot([], [], ls="none", marker="o", color="black", label=RIGHT)
     columns = {
         "ends of a bar": [LEFT, RIGHT],
-        r"error $\alpha$, mean $\ell_2$": [alpha_label(value) for value in BY_ALPHA],
-        "kind of error": [str(error) for error in BY_ERROR],
+        r"(a) error $\alpha$": [alpha_label(value) for value in BY_ALPHA],
+        "(b) kind of error": [*NAMES.values()],
     }
-    return ex.shared_legend(figure, columns)
+    ex.shared_legend(figure, columns)
+    return ex.headline(
+        figure,
+        "For every workload, the number of records needed is known within 64 times",
+        rf"Pure DP, $\varepsilon={epsilon:g}$. Bars: from a proved lower to a proved upper bound.",
+    )
 
 
 def alpha_label(alpha: float) -> str:
@@ -453,7 +456,7 @@ def draw(
         low = mine.lower + 1
         axes.hlines(y, low, mine.upper, color=look.colour, linewidth=3.2, alpha=0.45)
         axes.plot(low, y, linestyle="none", marker="|", color=look.colour, markersize=8)
-        label = alpha_label(value) if isinstance(value, float) else str(value)
+        label = alpha_label(value) if isinstance(value, float) else NAMES[value]
         ex.draw_points(axes, mine.upper, y, look, label, line="none")
 
 

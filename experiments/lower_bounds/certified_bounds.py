@@ -72,10 +72,10 @@ def draw_bounds(
     for column, label, colour, dashes in upper:
         if ordered[column].notna().all():
             ex.draw_theory(axes, ordered.x, ordered[column], colour, label, dashes)
-    floor = ordered.lower.min() / 3
-    axes.fill_between(ordered.x, floor, ordered.lower, color="C2", alpha=0.2, lw=0)
-    ex.draw_points(axes, ordered.x, ordered.lower, ex.Look("C2", "o"), lower)
-    axes.set_ylim(bottom=floor)
+    ex.draw_points(axes, ordered.x, ordered.lower, ex.Look("0.3", "o"), lower)
+    ex.log_axes(axes)
+    axes.set_ylim(bottom=ordered.lower.min() / 3)
+    ex.draw_impossible(axes, ordered.x, ordered.lower)
 
 
 def packing_in_words(bound: bounds.Bound) -> str:

@@ -214,44 +214,42 @@ def grows_as_the_diameter(table: pd.DataFrame) -> ex.Claim:
 
 LOOKS = {
     Kind.PREFIXES: ex.Look("C0", "o"),
-    Kind.MARGINALS_1: ex.Look("C1", "s"),
+    Kind.MARGINALS_1: ex.Look("C5", "s", filled=False),
     Kind.MARGINALS_2: ex.Look("C2", "D"),
-    Kind.SIGNS: ex.Look("C3", "^"),
+    Kind.SIGNS: ex.Look("C4", "^"),
 }
-PACKING = "packing, certified"
-LINK = "chaining link, squared"
-FACTOR = r"$46.6\,D/\alpha$ (Theorem 4)"
+#: Sizes of markers. The two kinds of marginals coincide, so the larger marker is seen around.
+MARKS = {Kind.MARGINALS_1: 10.0, Kind.MARGINALS_2: 4.0}
+FACTOR = r"Theorem 4: $46.6\,D/\alpha$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     most = int(table.halvings.max())
     titles = [rf"scale by scale, $\alpha=D/{2**most}$", "all scales together"]
-    labels = ["scale $t$ (distance of answers per query)", r"$D/\alpha$"]
+    labels = ["scale $t$ (distance per query)", r"$D/\alpha$"]
     heights = ["records $n$", "upper bound / (1 + lower bound)"]
-    figure, (scales, ratio) = ex.panels((7.6, 4.0), titles, labels, heights)
+    figure, (scales, ratio) = ex.panels((7.2, 3.8), titles, labels, heights)
     finest = table[table.halvings == most]
     for queries, look in LOOKS.items():
         mine = finest[finest.queries == queries].sort_values("scale")
-        draw_scales(scales, mine, look)
+        size = MARKS.get(queries)
+        ex.draw_points(scales, mine.scale, in_records(mine), look, "_", size=size)
+        ex.draw_theory(scales, mine.scale, mine.records, look.colour, "_")
         points = nets(table[table.queries == queries]).sort_values("alpha")
         shares = points.upper / (points.lower + 1)
-        ex.draw_points(ratio, points.diameter / points.alpha, shares, look, str(queries))
-    ex.draw_theory(scales, [], [], "black", PACKING)
-    scales.plot([], [], color="black", label=LINK)
+        scaled = points.diameter / points.alpha
+        ex.draw_points(ratio, scaled, shares, look, str(queries), size=size)
     steps = np.array([2.0, 2.0**most])
-    ex.draw_theory(ratio, steps, MOST * steps, "black", FACTOR, dashes=(1, 1.5))
+    ex.draw_theory(ratio, steps, MOST * steps, ex.GREY, FACTOR)
     for axes in (scales, ratio):
         ex.log_axes(axes)
-    ratio.set_xticks(*ex.ticks(*(2**i for i in range(1, most + 1))))
-    ratio.set_xticks([], minor=True)
-    columns = {"workload": [str(queries) for queries in LOOKS], "bound": [LINK, PACKING, FACTOR]}
-    return ex.shared_legend(figure, columns)
-
-
-def draw_scales(axes: ex.Axes, table: pd.DataFrame, look: ex.Look) -> None:
-    """Draw the squared links and the packing bounds of one net."""
-    ex.draw_points(axes, table.scale, in_records(table), look, "_")
-    ex.draw_theory(axes, table.scale, table.records, look.colour, "_")
+    ex.label_ticks(ratio, [2**i for i in range(1, most + 1)])
+    ex.label_curves(ratio)
+    return ex.headline(
+        figure,
+        r"The gap between the bounds of a net grows no faster than D/$\mathbf{\alpha}$",
+        "Mean error. (a) Marks: squared links of the chain; dashed: certified packings.",
+    )
 
 
 def grid(size: Size, halvings: tuple[int, ...], epsilon: float) -> tuple[Config, ...]:

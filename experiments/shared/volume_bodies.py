@@ -20,13 +20,13 @@ class Family(ex.Curve):
     """Hulls of all Q(x) and -Q(x) of a workload; boxes with half-width 1 or 2^-i on axis i."""
 
     MEANS = "means in a ball", "C0", "o"
-    CUBE = "cube", "C1", "s"
+    CUBE = "cube", "C5", "s"
     MARGINALS = "1-way marginals", "C2", "v"
     MOMENTS = "second moments in a ball", "C4", "D", ex.HOLLOW
-    HISTOGRAM = "histogram: cross-polytope", "C3", "^"
-    SIGNS = "random signs, 4k elements", "C5", "X"
+    HISTOGRAM = "histogram: cross-polytope", "C6", "^"
+    SIGNS = "random signs, 4k elements", ex.GREY, "X"
     PREFIXES = "prefixes", "C6", "P", ex.HOLLOW
-    LONG = "long box", "C3", "h", ex.HOLLOW
+    LONG = "long box", "C4", "h", ex.HOLLOW
 
 
 KINDS: dict[Family, Kind] = {
@@ -42,6 +42,11 @@ LOOKS = Family.looks()
 #: stretched bodies, with larger factors. The figures draw them in different panels.
 EVEN = (Family.MEANS, Family.CUBE, Family.MARGINALS, Family.MOMENTS, Family.HISTOGRAM, Family.SIGNS)
 STRETCHED = (Family.PREFIXES, Family.LONG)
+
+
+def short(family: Family) -> str:
+    """The name of a body, in lines that fit beside a panel."""
+    return family.partition(":")[0].replace(", ", ",\n").replace(" in", "\nin")
 
 
 def asked(family: Family, k: int) -> gd.workloads.Workload:
