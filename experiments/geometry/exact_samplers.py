@@ -134,10 +134,8 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     )
 
 
-SMALL, LARGE = "small: $m$ or $d$ of 2 or 3", "large: $m$ or $d$ of 4 or 8"
-LOOKS = {SMALL: ex.Look("C0", "o"), LARGE: ex.Look("C3", "o", filled=False)}
-EXACT = "exact mean"
-CRITICAL = "exceeded by chance in 5% of tests"
+#: Looks of the smaller and of the larger body of each family.
+LOOKS = (ex.Look("C0", "o"), ex.Look("C2", "o", filled=False))
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
@@ -147,22 +145,26 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     heights = {family: len(Family) - i for i, family in enumerate(Family)}
     rank = table.groupby("family")["size"].rank().astype(int)
     reach = ex.quantile(ex.BAND_LEVEL / 2, int(table.draws.min()))
-    for place, (label, look) in enumerate(LOOKS.items(), 1):
+    for place, look in enumerate(LOOKS, 1):
         mine = table[rank == place]
         y = mine.family.map(heights) + 0.4 * (1.5 - place)
         ends = [mine.share + side * reach * mine.share_stderr for side in (-1, 1)]
         ex.draw_intervals(lengths, mine.share, np.transpose(ends), y, look, "_")
         distances = mine.distance * np.sqrt(mine.draws)
-        ex.draw_points(depths, distances, y, look, label, line="none")
+        ex.draw_points(depths, distances, y, look, "_", line="none")
     top = (0.4, len(Family) + 0.6)
     critical = scipy.stats.kstwobign.isf(ex.BAND_LEVEL)
-    ex.draw_theory(lengths, [1, 1], top, "black", EXACT)
-    ex.draw_theory(depths, [critical] * 2, top, "0.4", CRITICAL, (1, 2))
+    ex.draw_theory(lengths, [1, 1], top, ex.GREY, "_")
+    ex.draw_theory(depths, [critical] * 2, top, ex.GREY, "_")
     lengths.set_yticks([*heights.values()], [*heights])
     lengths.set_ylim(top)
     depths.set_xlim(left=0)
-    columns = {"body": [SMALL, LARGE], "theory": [EXACT, CRITICAL]}
-    return ex.shared_legend(figure, columns)
+    return ex.headline(
+        figure,
+        "Exact samplers draw from the laws that the privacy proofs assume",
+        "Filled: dimension or order 2 or 3; open: 4 or 8. Dashed: the exact mean, and the\n"
+        "distance that chance exceeds in 5% of tests.",
+    )
 
 
 #: Sizes: dimension 3 and 8 for bodies of vectors, except 2 and 4 for the triangulated polytope;

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy.spatial
-from matplotlib.patches import Patch
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 import experiments.engine.tools as ex
@@ -160,8 +159,8 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     yield ex.Claim(name, verdict, measured, theory, "JL-DEF")
 
 
-#: How each role is drawn: colour and opacity.
-LOOKS = {Role.ANSWERS: ("C0", 1.0), Role.CHANGES: ("C1", 0.12), Role.RELAXED: ("C2", 0.35)}
+#: How each role is drawn, from back to front: colour and opacity.
+LOOKS = {Role.CHANGES: ("0.55", 0.15), Role.RELAXED: ("C2", 0.35), Role.ANSWERS: ("C0", 1.0)}
 #: Names of the three axes of each panel.
 AXES = {
     Solid.PREFIXES: ("$q_1$", "$q_2$", "$q_3$"),
@@ -173,36 +172,38 @@ AXES = {
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure = ex.Figure(figsize=(7.2, 4.8))
+    figure = ex.Figure(figsize=(7.2, 5.4))
     for number, (solid, letter) in enumerate(zip(Solid, "abcde", strict=True), start=1):
-        axes = figure.add_subplot(2, 3, number, projection="3d")
+        axes = figure.add_subplot(2, 3, number, projection="3d", computed_zorder=False)
         axes.set_title(f"({letter}) {solid}")
         mine = table[table.solid == solid]
-        for role, (colour, alpha) in LOOKS.items():
+        for height, (role, (colour, alpha)) in enumerate(LOOKS.items()):
             points = mine[mine.role == role][["x", "y", "z"]].to_numpy()
             if len(points):
                 # Thousands of faces and edges would make a vector file of megabytes.
                 for part in draw(gd.bodies.VPolytope(points), axes, colour=colour, alpha=alpha):
-                    part.set_rasterized(True)
+                    part.set(rasterized=True, zorder=height)
         tidy(axes, AXES[solid])
-    handles = [
-        Patch(facecolor=colour, alpha=max(alpha, 0.35), label=role)
-        for role, (colour, alpha) in LOOKS.items()
-    ]
-    figure.legend(handles=handles, loc="center left", bbox_to_anchor=(0.67, 0.26))
-    return figure
+    for height, (role, (colour, _)) in enumerate(LOOKS.items()):
+        name = role.replace(": ", ":\n")
+        figure.text(0.71, 0.13 + 0.1 * height, name, color=ex.ink(colour), size=10, weight="bold")
+    return ex.headline(
+        figure,
+        "Each set of queries has a body of possible answers",
+        "Three queries each. Blue: all mean answers. Grey: all changes by one replaced record.",
+    )
 
 
 def tidy(axes: Axes3D, names: tuple[str, str, str]) -> None:
     """Name the three axes and give each two ticks: the shapes matter more than the numbers."""
     reach = [high - low for low, high in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
     # Names of the axes lie outside of the box, which takes all of its panel by default.
-    axes.set_box_aspect(reach, zoom=0.92)
+    axes.set_box_aspect(reach, zoom=0.82)
     for axis, name in zip((axes.xaxis, axes.yaxis, axes.zaxis), names, strict=True):
         axis.set_label_text(name)
-        axis.labelpad = -8
+        axis.labelpad = 1 if len(name) > 12 else -4
         axis.set_ticks([-1, 1])
-        axis.set_tick_params(pad=-3, labelsize=7)
+        axis.set_tick_params(pad=-3)
 
 
 def cells(grid: int) -> tuple[Config, ...]:

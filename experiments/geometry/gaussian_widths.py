@@ -37,9 +37,9 @@ class Family(ex.Curve):
     """Bodies, in the order of the legend."""
 
     MARGINALS_1 = "1-way marginals", "C0", "o"
-    MARGINALS_2 = "2-way marginals", "C1", "s"
+    MARGINALS_2 = "2-way marginals", "C5", "s"
     MARGINALS_3 = "3-way marginals", "C2", "v"
-    SECOND_MOMENT = "second moment", "C3", "D"
+    SECOND_MOMENT = "second moment", "C6", "D"
     SIGNS = "random signs", "C4", "^"
 
 
@@ -164,33 +164,36 @@ def signs(table: pd.DataFrame) -> ex.Claim:
 
 
 LOOKS = Family.looks()
-BOUND = r"$\sqrt{2k\ln N}$, or $\sqrt{2d}$ in (b)"
-RATE = r"$\propto\sqrt{d\,\binom{d}{\ell}}\sim d^{(\ell+1)/2}$"
 PANELS = (
-    ("(a) marginals: powers of $d$", "attributes $d$", tuple(WAYS)),
-    (r"(b) moments: near $\sqrt{2d}$", "dimension $d$ of a record", (Family.SECOND_MOMENT,)),
-    ("(c) signs: near the bound", f"elements $N$ ({SIGN_QUERIES} queries)", (Family.SIGNS,)),
+    ("(a) marginals", "attributes $d$", tuple(WAYS)),
+    ("(b) second moments", "dimension $d$", (Family.SECOND_MOMENT,)),
+    ("(c) random signs", "elements $N$", (Family.SIGNS,)),
 )
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure = ex.Figure(figsize=(7.2, 4.1))
-    panels = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
+    figure = ex.Figure(figsize=(7.2, 3.6))
+    panels = figure.subplots(1, 3, width_ratios=(1.1, 1, 1))
     for axes, (title, label, families) in zip(panels, PANELS, strict=True):
         for family in families:
             draw(axes, table[table.family == family].sort_values("size"), family)
-        axes.set_title(title, fontsize=8.5)
+        axes.set_title(title)
         axes.set_xlabel(label)
         axes.set_yscale("log", base=2)
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.set_major_formatter("{x:g}")
     panels[0].set_xticks([4, 6, 8, 12, 16])
-    panels[2].set_xticks([4, 64, 1024, 16_384], ["4", "64", "1024", "16384"])
+    panels[2].set_xticks([4, 64, 1024, 16_384], ["4", "64", "1k", "16k"])
     panels[2].set_yticks([8, 16, 32])
     panels[0].set_ylabel("Gaussian width")
-    columns = {"width": [*LOOKS], "theory, in the colour of its body": [BOUND, RATE]}
-    return ex.shared_legend(figure, columns)
+    ex.label_curves(panels[0])
+    return ex.headline(
+        figure,
+        "The width of marginals grows as a power of the number of attributes",
+        r"Dashed: bounds $\sqrt{2k\ln N}$, $\sqrt{2d}$ in (b). Dotted: $d^{(\ell+1)/2}$. "
+        f"(c): {SIGN_QUERIES} queries.",
+    )
 
 
 def draw(axes: ex.Axes, table: pd.DataFrame, family: Family) -> None:
@@ -199,13 +202,11 @@ def draw(axes: ex.Axes, table: pd.DataFrame, family: Family) -> None:
     x = table["size"].to_numpy(float)
     x = 2**x if family is Family.SIGNS else x
     ex.draw_theory(axes, x, table.bound, look.colour, "_")
-    ex.draw_theory(axes, [], [], "black", BOUND)
     if family in WAYS:
         rate = np.sqrt(x * table.queries)
         ex.draw_theory(
             axes, x, rate * table.width.iloc[-1] / rate.iloc[-1], look.colour, "_", (1, 2)
         )
-        ex.draw_theory(axes, [], [], "black", RATE, (1, 2))
     ex.draw_points(axes, x, table.width, look, family, band=(table.low, table.high))
 
 

@@ -166,7 +166,7 @@ def bounds(cubes: pd.DataFrame) -> npt.NDArray[np.float64]:
     )
 
 
-SET = ex.Look("C0", "o", filled=False)
+SET = ex.Look("C5", "o", filled=False)
 CUBE = ex.Look("C0", "o")
 
 
@@ -174,24 +174,27 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     titles = ["no distance increases", r"distances grow by $\delta=4(1-a)$"]
     labels = ["", "side $a$ of the cube that is blown up"]
     heights = ["width of the image / width", "Gaussian width"]
-    figure, (left, right) = ex.panels((7.2, 3.6), titles, labels, heights)
+    figure, (left, right) = ex.panels((7.2, 3.5), titles, labels, heights)
     for place, image in enumerate(MAPS):
         mine = table[table.image == image]
-        label = "random sets" if place == 0 else "_"
         shares = mine.after / mine.before
-        ex.draw_points(left, np.full(len(mine), place), shares, SET, label, "none")
-    left.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label="Lemma 10")
+        ex.draw_points(left, np.full(len(mine), place), shares, SET, "_", "none")
+    left.axhline(1, color=ex.GREY, linestyle=(0, (4, 2)), linewidth=1.1)
+    ex.note(left, (2, 1), "Lemma 10: at most 1")
     left.set_xticks(range(len(MAPS)), [*MAPS])
     left.set_ylim(0, 1.15)
-    left.legend(loc="lower left")
     cubes = table[table.image == Image.BLOWN_UP].sort_values("side")
     printed = 2 * cubes.before + 2 * cubes.excess * math.sqrt(M)
-    ex.draw_theory(right, cubes.side, printed, "C3", "Lemma 11, as printed", (1, 2))
-    ex.draw_theory(right, cubes.side, bounds(cubes), "C0", "Lemma 11, sharp bound")
-    ex.draw_points(right, cubes.side, cubes.after, CUBE, "width of the image, $[0,1]^{16}$")
+    ex.draw_theory(right, cubes.side, printed, ex.GREY, "printed bound", (1, 2))
+    ex.draw_theory(right, cubes.side, bounds(cubes), "C2", "sharp bound")
+    ex.draw_points(right, cubes.side, cubes.after, CUBE, "width of\nthe image")
     right.set_ylim(0)
-    right.legend(loc="upper right", fontsize=8)
-    return figure
+    ex.label_curves(right)
+    return ex.headline(
+        figure,
+        "Maps that increase no distance increase no Gaussian width",
+        f"(a) {POINTS} random points in dimension {M}; (b) a cube, with the bounds of Lemma 11.",
+    )
 
 
 def grid(sides: tuple[float, ...], draws: int) -> tuple[Config, ...]:

@@ -148,12 +148,11 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
 
 LOOKS = {
     Kind.MARGINALS_2: ex.Look("C0", "o"),
-    Kind.PARITIES_2: ex.Look("C1", "s"),
+    Kind.PARITIES_2: ex.Look("C5", "s"),
     Kind.MARGINALS_3: ex.Look("C2", "v"),
-    Kind.PARITIES_3: ex.Look("C3", "D", filled=False),
+    Kind.PARITIES_3: ex.Look("C6", "D", filled=False),
     Kind.PARITIES_4: ex.Look("C4", "^", filled=False),
 }
-EQUAL = "width of the polytope itself"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
@@ -169,12 +168,16 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         low, high = np.array([ratio.interval(ex.BAND_LEVEL) for ratio in points.values()]).T
         values = [ratio.value for ratio in points.values()]
         ex.draw_points(shares, [*points], values, look, "_", band=(low, high))
-    ex.draw_theory(widths, [], [], "black", EQUAL)
     shares.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)))
     widths.set_yscale("log")
     widths.set_yticks(*ex.ticks(2, 5, 10, 20, 50))
     widths.minorticks_off()
-    return ex.shared_legend(figure, {"relaxation of": [*LOOKS], "dashed": [EQUAL]})
+    ex.label_curves(widths)
+    return ex.headline(
+        figure,
+        "Semidefinite relaxations of marginals and parities are hardly too wide",
+        "Bands: 95%. Dashed: the polytope itself.",
+    )
 
 
 #: Number of directions in one cell for a lift. Each key is the largest number of attributes for

@@ -40,6 +40,7 @@ from experiments.shared.volume_bodies import (
     STRETCHED,
     Family,
     FloatArray,
+    short,
     symmetric_body,
     vertices,
 )
@@ -228,13 +229,8 @@ def cube_share(cubes: pd.DataFrame) -> ex.Claim:
     )
 
 
-EXACT = r"cube: $2\,(\kappa_{k-j}/\kappa_k)^{1/j}$"
-ONE = r"Urysohn: $\mathrm{vr}\leq w/\mu_k$"
-LIMIT = r"cube: $e^{-1/2}$"
-
-
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure = ex.Figure(figsize=(7.2, 4.4))
+    figure = ex.Figure(figsize=(7.2, 3.9))
     left, *rights = figure.subplots(1, 3)
     drawn = int((table.part == Part.PROJECTIONS).sum())
     draw_projections(left, projection_radii(table, ex.BAND_LEVEL * drawn))
@@ -242,19 +238,27 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for right, families in zip(rights, (EVEN, STRETCHED), strict=True):
         for family in families:
             mine = bodies[bodies.family == family].sort_values("dimension")
-            ex.draw_points(right, mine.dimension, mine.radius / mine.urysohn, LOOKS[family], family)
-        right.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)), label=ONE)
+            ex.draw_points(
+                right, mine.dimension, mine.radius / mine.urysohn, LOOKS[family], short(family)
+            )
+        right.axhline(1, color=ex.GREY, lw=1.1, ls=(0, (4, 2)))
         right.set_xscale("log", base=2)
         right.xaxis.set_major_formatter("{x:g}")
         right.set_xlabel("dimension $k$")
-    rights[0].axhline(math.exp(-0.5), color="C1", lw=1.1, ls=(0, (4, 2)), label=LIMIT)
+    rights[0].axhline(math.exp(-0.5), color=ex.GREY, lw=1.1, ls=(0, (1, 2)))
     rights[0].set_ylabel(r"$\mathrm{vr}(K)\,/\,(w(K)/\mu_k)$")
-    rights[0].set_title("(b) round bodies:\nvolume follows width", fontsize=8.5)
-    rights[1].set_title("(c) stretched bodies:\nlittle volume is left", fontsize=8.5)
+    rights[0].set_title("(b) round bodies")
+    rights[1].set_title("(c) stretched bodies")
     for axes in (left, *rights):
         axes.set_ylim(0, 1.05)
-    columns = {"round": [*EVEN], "stretched": [*STRETCHED], "theory": [EXACT, ONE, LIMIT]}
-    return ex.shared_legend(figure, columns)
+    for axes in rights:
+        ex.label_curves(axes)
+    return ex.headline(
+        figure,
+        "The volume of round bodies follows their width; stretched bodies lose it",
+        r"Dashed: Urysohn's bound $\mathrm{vr}\leq w/\mu_k$. "
+        r"Dotted: cube, exact in (a), limit $e^{-1/2}$ in (b).",
+    )
 
 
 def draw_projections(axes: ex.Axes, radii: pd.DataFrame) -> None:
@@ -263,11 +267,11 @@ def draw_projections(axes: ex.Axes, radii: pd.DataFrame) -> None:
         mine, look = radii[radii.family == family], LOOKS[family]
         first = mine.value.iloc[0]
         band = mine.low / first, mine.high / first
-        ex.draw_points(axes, mine.j, mine.value / first, look, family, band=band)
+        ex.draw_points(axes, mine.j, mine.value / first, look, "_", band=band)
         if family is Family.CUBE:
-            ex.draw_theory(axes, mine.j, mine.exact / mine.exact.iloc[0], "black", EXACT, (1, 2))
-    axes.set(xlabel="dimension $j$ of the projection", ylabel=r"mean radius $Q_j\,/\,Q_1$")
-    axes.set_title(f"(a) projections\nfrom dimension {radii['size'].iloc[0]}", fontsize=8.5)
+            ex.draw_theory(axes, mine.j, mine.exact / mine.exact.iloc[0], "black", "_", (1, 2))
+    axes.set(xlabel="dimension $j$", ylabel=r"mean radius $Q_j\,/\,Q_1$")
+    axes.set_title(f"(a) projections from {radii['size'].iloc[0]}")
     axes.set_xticks(radii.j.unique())
 
 
