@@ -161,32 +161,20 @@ def _sparse(table: pd.DataFrame) -> list[ex.Goal]:
     ]
 
 
-LOOKS = {
-    Fault.NONE: ex.Look("C6", "o"),
-    Fault.DEAD: ex.Look("C0", "s"),
-    Fault.SHARED: ex.Look("C2", "v"),
-    Fault.SUBSPACE: ex.Look("C5", "^"),
-    Fault.HALF: ex.Look("C3", "D"),
-    Fault.CORRECT: ex.Look("C6", "|"),
-}
-#: Heights of marks within the row of a mechanism. These four faults have the same bound on epsilon,
-#: the largest that their number of draws can give. At the same height their marks would coincide.
-OFFSETS = {Fault.NONE: 0.3, Fault.DEAD: 0.1, Fault.SHARED: -0.1, Fault.SUBSPACE: -0.3}
-SIZES = {10_000: ex.Look("C5", "o"), 100_000: ex.Look("C0", "s"), 1_000_000: ex.Look("C3", "D")}
-#: Legend entry of the marks for the largest noise factors that the best event refutes. The colour
-#: of a mark tells the number of draws.
-BEST = "best event, from exact laws"
-LIMIT = r"correct noise, claimed $\varepsilon$"
+#: Faults that remove noise altogether in some direction. An audit finds the same bound for each of
+#: them, the largest that its number of draws can give, so they share one mark.
+GROSS = (Fault.NONE, Fault.DEAD, Fault.SHARED, Fault.SUBSPACE)
+SIZES = {10_000: ex.Look("C5", "o"), 100_000: ex.Look("C0", "s"), 1_000_000: ex.Look("C4", "D")}
 
 
 def size_label(trials: int) -> str:
     """Number of draws, for the legend."""
-    return f"$10^{round(math.log10(trials))}$ draws"
+    return f"$10^{round(math.log10(trials))}$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
     figure, (power, faults) = ex.panels(
-        (7.2, 7.6),
+        (7.2, 6.2),
         ["noise that is too small", "planted faults"],
         ["largest noise factor refuted", r"lower bound on $\varepsilon$ / claimed $\varepsilon$"],
         sharey=True,
@@ -194,35 +182,37 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     shown = [family for family in Family if (table.family == family).any()]
     heights = {family: -row for row, family in enumerate(shown)}
     factors = table[table.fault == Fault.SCALED]
+    # The names of the marks stand in the row in which the marks are farthest apart.
+    reach = factors.groupby("family").factor.agg(np.ptp)
+    apart = str(reach.idxmax()) if len(reach) else ""
     for trials, look in SIZES.items():
-        mine = (
-            factors[factors.trials == trials]
-            .groupby("family", as_index=False)
-            .mean(numeric_only=True)
-        )
-        if len(mine):
-            rows = mine.family.map(heights)
-            ex.draw_points(power, mine.factor, rows, look, size_label(trials), "none", size=6)
-            ideal = mine.dropna(subset="best")
-            rows, best = ideal.family.map(heights), ex.Look(look.colour, "|")
-            ex.draw_points(power, ideal.best, rows, best, BEST, "none", size=9)
-    for fault, look in LOOKS.items():
+        mine = factors[factors.trials == trials].groupby("family", as_index=False)
+        found = mine.mean(numeric_only=True)
+        if len(found):
+            rows = found.family.map(heights)
+            ex.draw_points(power, found.factor, rows, look, "_", "none", size=6)
+            for x in found[found.family == apart].factor:
+                ex.note(power, (x, heights[apart]), size_label(trials), look.colour)
+    for fault, colour in ((Fault.CORRECT, "0.3"), (Fault.HALF, "C0")):
         mine = table[table.fault == fault]
-        rows = mine.family.map(heights) + OFFSETS.get(fault, 0.0)
-        size = 3.5 if fault in OFFSETS else 6
-        ex.draw_points(faults, mine.share, rows, look, fault, "none", size=size)
+        marker = ex.Look(colour, "|" if fault is Fault.CORRECT else "D")
+        ex.draw_points(faults, mine.share, mine.family.map(heights), marker, "_", "none", size=6)
+    gross = table[table.fault.isin(GROSS)].groupby("family").share.min()
+    rows = [heights[family] for family in gross.index]
+    ex.draw_points(faults, gross, rows, ex.Look("C4", "s"), "_", "none", size=5)
     for axes in (power, faults):
-        axes.axvline(1.0, color="0.35", lw=1.1, ls=(0, (1, 2)), label=LIMIT)
+        axes.axvline(1.0, color=ex.GREY, lw=1.1, ls=(0, (4, 2)))
         axes.grid(axis="y", visible=False)
     power.set_yticks(list(heights.values()), list(heights))
-    power.set_xlim(0.2, 1.03)
+    power.set(xlim=(0.2, 1.1), ylim=(min(heights.values()) - 0.6, 1.2))
     faults.set_xlim(left=0)
-    columns = {
-        "draws in (a)": [*(size_label(trials) for trials in SIZES), BEST],
-        "noise in (b)": [Fault.CORRECT, *PLANTED],
-        "limit in both": [LIMIT],
-    }
-    return ex.shared_legend(figure, columns)
+    for x, words, colour in ((0.4, "correct", "0.3"), (1.8, "half", "C0"), (4.0, "no noise", "C4")):
+        ex.note(faults, (x, 0), words, colour)
+    return ex.headline(
+        figure,
+        "An audit sees most noise that is a fifth too small, and refutes no correct noise",
+        "Level 1e-6, $10^4$ to $10^6$ draws. Dashed: correct noise. No noise: in some direction.",
+    )
 
 
 #: scikit-learn has the classifier that learns events for noise whose density is not known.

@@ -232,30 +232,35 @@ def agreement(found: pd.DataFrame) -> ex.Claims:
 
 
 LOOKS = {
-    Rule.BASIC: ex.Look("C1", "s"),
-    Rule.ADVANCED: ex.Look("C3", "^"),
-    Rule.SHORTCUT: ex.Look("C4", "D", filled=False),
+    Rule.BASIC: ex.Look(ex.GREY, "s"),
+    Rule.ADVANCED: ex.Look("C4", "^"),
+    Rule.SHORTCUT: ex.Look("C5", "D", filled=False),
     Rule.ZCDP: ex.Look("C2", "v"),
     Rule.EXACT: ex.Look("C0", "o"),
 }
-ROOT = r"$\propto T^{1/2}$, $T^{-1/2}$"
+NAMES = {Rule.SHORTCUT: "shortcut of\nBlum and Roth", Rule.ADVANCED: "advanced"}
+ROOT = r"power $\pm 1/2$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    titles = [rf"steps of $\varepsilon_0={STEP:g}$", r"budget $\varepsilon=1$, $\delta=10^{-6}$"]
+    titles = [rf"steps of $\varepsilon_0={STEP:g}$", r"budget $\varepsilon=1$"]
     heights = [r"total $\varepsilon$ at $\delta=10^{-6}$", r"$\varepsilon_0$ of a step"]
-    figure, panels = ex.panels((7.2, 4.2), titles, "number of steps $T$", heights)
+    figure, panels = ex.panels((7.2, 3.7), titles, "number of steps $T$", heights)
     for axes, name in zip(panels, (Quantity.TOTAL, Quantity.ALLOWED), strict=True):
         for rule, look in LOOKS.items():
             mine = table[(table.quantity == name) & (table.rule == rule)].sort_values("steps")
-            ex.draw_points(axes, mine.steps, mine.value, look, rule)
+            ex.draw_points(axes, mine.steps, mine.value, look, NAMES.get(rule, rule))
         exact = table[(table.quantity == name) & (table.rule == Rule.EXACT)].sort_values("steps")
         power = 0.5 if name is Quantity.TOTAL else -0.5
         root = exact.value.iloc[-1] * (exact.steps / exact.steps.iloc[-1]) ** power
-        ex.draw_theory(axes, exact.steps, root, "0.4", ROOT, (1, 2))
+        ex.draw_theory(axes, exact.steps, root, "black", ROOT, (1, 2))
         ex.log_axes(axes)
-    names = [*LOOKS]
-    return ex.shared_legend(figure, {"rule": names[:3], " ": names[3:], "theory": [ROOT]})
+    ex.label_curves(panels[1])
+    return ex.headline(
+        figure,
+        "Exact composition allows the largest steps, and zCDP loses little of them",
+        r"Pure steps of $\varepsilon_0$, added up at $\delta=10^{-6}$.",
+    )
 
 
 QUICK = ex.Sweep(ex.product(Config, (1, 10, 100, 1000), 2000))

@@ -114,18 +114,19 @@ TESTS = {
 
 #: Colours of a point, by how many of its audits refute the bug; labels of the other marks.
 SHADES = {"none": "white", "some": "0.7", "all": "black"}
-LEAST = "all, from this number on"
-RATE = "share, with 95% interval"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure = ex.Figure(figsize=(7.2, 5.1))
+    figure = ex.Figure(figsize=(7.2, 5.8))
     sizes, alarms = figure.subplots(1, 2, sharey=True, width_ratios=[2.3, 1])
     draw_sizes(sizes, table[~table.mended])
     draw_alarms(alarms, table[table.mended])
-    none, some, every = SHADES
-    columns = {"(a) audits that refute": [none, some], " ": [every, LEAST], "(b)": [RATE]}
-    return ex.shared_legend(figure, columns)
+    return ex.headline(
+        figure,
+        "An audit refutes every false claim, and no mended mechanism",
+        "White, grey, black: none, some, all of the audits refute. Diamond: all, from there on.\n"
+        "(b): 95% intervals.",
+    )
 
 
 def draw_sizes(axes: ex.Axes, broken: pd.DataFrame) -> None:
@@ -136,27 +137,29 @@ def draw_sizes(axes: ex.Axes, broken: pd.DataFrame) -> None:
         among = {"none": shares == 0, "some": (shares > 0) & (shares < 1), "all": shares == 1}
         for label, colour in SHADES.items():
             where = shares.index[among[label]]
-            axes.scatter(where, np.full(len(where), place), s=22, c=colour, label=label,
+            axes.scatter(where, np.full(len(where), place), s=22, c=colour,
                          edgecolors="0.4", linewidths=0.7, zorder=3)  # fmt: skip
         sure = shares[shares == 1]
         note = "states too much: true, so never refuted"
         if bug.breaks and len(sure):
             least = int(sure.index.min())
-            axes.scatter([least], [place], s=60, c="C3", marker="D", label=LEAST, zorder=4)
+            axes.scatter([least], [place], s=60, c="C0", marker="D", zorder=4)
             event = mine[mine.trials == least].test.mode().iloc[0]
             note = next(short for part, short in TESTS.items() if part in event)
             left = least < 0.05 * broken.trials.max()
             axes.annotate(f"{note}: {least:,}", (least, place), (6 if left else -6, 4),
-                          textcoords="offset points", ha="left" if left else "right", size=8,
-                          color="C3")  # fmt: skip
+                          textcoords="offset points", ha="left" if left else "right", size=ex.SMALL,
+                          color="C0")  # fmt: skip
         else:
             middle = float(np.sqrt(shares.index.min() * float(shares.index.max())))
             axes.annotate(note, (middle, place), (0, 5), textcoords="offset points", ha="center",
-                          size=8)  # fmt: skip
+                          size=ex.SMALL)  # fmt: skip
     axes.set_xscale("log")
-    axes.set_yticks(range(len(BUGS)), [f"{bug.source}\n{bug.what}" for bug in BUGS], fontsize=8)
+    axes.set_yticks(
+        range(len(BUGS)), [f"{bug.source}\n{bug.what}" for bug in BUGS], fontsize=ex.SMALL
+    )
     axes.set(ylim=(len(BUGS) - 0.5, -0.7), xlabel="outputs on each input")
-    axes.set_title("(a) every false claim is refuted, by this test", fontsize=9)
+    axes.set_title("(a) refuted, by this test")
 
 
 def draw_alarms(axes: ex.Axes, mended: pd.DataFrame) -> None:
@@ -166,12 +169,12 @@ def draw_alarms(axes: ex.Axes, mended: pd.DataFrame) -> None:
         hits, audits = int(mine.refuted.sum()), len(mine)
         found = scipy.stats.binomtest(hits, audits).proportion_ci(1 - ex.BAND_LEVEL, "exact")
         axes.plot([found.low, found.high], [place, place], color="C0", lw=1.4)
-        axes.plot([hits / audits], [place], "o", color="C0", label=RATE)
+        axes.plot([hits / audits], [place], "o", color="C0")
     axes.axvline(ALARM_LEVEL, color="black", linestyle=(0, (4, 2)), lw=1.1)
     axes.annotate(f"level {ALARM_LEVEL:g}", (ALARM_LEVEL, -0.62), (3, 0),
-                  textcoords="offset points", va="top", size=8)  # fmt: skip
+                  textcoords="offset points", va="top", size=ex.SMALL)  # fmt: skip
     axes.set(xlim=(-0.005, 0.125), xlabel="share refuted")
-    axes.set_title("(b) after mending", fontsize=9)
+    axes.set_title("(b) after mending")
 
 
 def grid(sizes: tuple[int, ...], audits: int, alarms: int) -> tuple[Config, ...]:

@@ -40,12 +40,12 @@ EPSILON = 1.0
 class Flaw(ex.Curve):
     """Flaws of the noise, in the order of the legend."""
 
-    CLAMPED = "clamped from one side", "C3", "^"
+    CLAMPED = "clamped from one side", "C4", "^"
     STUCK = "chain stays at its start", "C0", "o"
     TRUNCATED = "drawn again beyond a limit", "C2", "v"
-    STAIRS = "staircase density", "C1", "s"
-    FLOATS = "float64", "C6", "D", ex.HOLLOW
-    ROUNDED = "correctly rounded", "C4", "P"
+    STAIRS = "staircase density", "C5", "s"
+    FLOATS = "float64", ex.GREY, "D", ex.HOLLOW
+    ROUNDED = "correctly rounded", "C0", "P"
 
 
 TV = (Flaw.CLAMPED, Flaw.STUCK, Flaw.TRUNCATED)
@@ -196,7 +196,7 @@ RATIO = r"SAM-2: $\varepsilon+2\tau$"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    figure = ex.Figure(figsize=(7.2, 4.3))
+    figure = ex.Figure(figsize=(7.2, 4.9))
     variations, losses, outputs = figure.subplots(1, 3)
     draw_variations(variations, table)
     draw_losses(losses, table[table.flaw == Flaw.STAIRS].sort_values("size"))
@@ -207,7 +207,12 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         "arithmetic (c)": names[4:],
         "theory": [EXACT, VARIATION, RATIO],
     }
-    return ex.shared_legend(figure, columns)
+    ex.shared_legend(figure, columns)
+    return ex.headline(
+        figure,
+        "Imperfect noise loses privacy, and float64 gives most answers away",
+        r"Noise for one answer of sensitivity 1, $\varepsilon=1$.",
+    )
 
 
 def draw_variations(axes: ex.Axes, table: pd.DataFrame) -> None:
@@ -220,7 +225,7 @@ def draw_variations(axes: ex.Axes, table: pd.DataFrame) -> None:
     ex.draw_theory(axes, [], [], "0.4", EXACT)
     ex.log_axes(axes)
     axes.set(xlabel=r"total variation $\tau$", ylabel=r"least $\delta$ at $\varepsilon=1$")
-    axes.set_title("(a) total variation $\\tau$:\nno pure privacy", fontsize=8.5)
+    axes.set_title("(a) total variation $\\tau$:\nnot pure")
 
 
 def draw_losses(axes: ex.Axes, stair: pd.DataFrame) -> None:
@@ -230,7 +235,7 @@ def draw_losses(axes: ex.Axes, stair: pd.DataFrame) -> None:
     ex.draw_theory(axes, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))
     axes.set(xlabel=r"error $\tau$ of the log density", ylabel=r"largest privacy loss (nats)")
     axes.set_ylim(0.95, 2.05)
-    axes.set_title("(b) density within $e^{\\pm\\tau}$:\nprivacy stays pure", fontsize=8.5)
+    axes.set_title("(b) density within\n$e^{\\pm\\tau}$: still pure")
 
 
 def draw_outputs(axes: ex.Axes, table: pd.DataFrame) -> None:
@@ -241,12 +246,12 @@ def draw_outputs(axes: ex.Axes, table: pd.DataFrame) -> None:
         note = f"{flaw}:\n{mine.hits.sum() / mine.draws.sum():.0%}"
         if flaw is Flaw.ROUNDED:
             note = f"{flaw}:\n{mine.hits.sum():.0f} of {mine.draws.sum():,}"
-        axes.text(mine["size"].median(), height, note, ha="center", size=8)
+        axes.text(mine["size"].median(), height, note, ha="center", size=ex.SMALL)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set(ylim=(-0.03, 1), xlabel="scale of the noise")
-    axes.set_ylabel("share impossible for the neighbour")
-    axes.set_title("(c) float64 betrays data,\nexact rounding does not", fontsize=8.5)
+    axes.set_ylabel("outputs that give data away")
+    axes.set_title("(c) rounding:\nexact or float64")
 
 
 def frequencies(axes: ex.Axes, mine: pd.DataFrame, flaw: Flaw) -> None:

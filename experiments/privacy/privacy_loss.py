@@ -55,11 +55,11 @@ class Noise(Protocol):
 class Family(ex.Curve):
     """Kinds of noise, in the order of the legend."""
 
-    ONE = "one query, Laplace", "C0", "o", ex.HOLLOW
-    LAPLACE = f"{DIMENSION} queries, Laplace", "C1", "s", ex.HOLLOW
-    CUBE = f"{DIMENSION} queries, cube noise", "C2", "v"
-    BALL = f"{DIMENSION} queries, ball noise", "C3", "D"
-    GAUSSIAN = "Gaussian", "C6", "^", ex.HOLLOW
+    ONE = "one query, Laplace", "C1", "o", ex.HOLLOW
+    LAPLACE = f"{DIMENSION} queries, Laplace", "C1", "s"
+    CUBE = f"{DIMENSION} queries, cube noise", "C0", "v"
+    BALL = f"{DIMENSION} queries, ball noise", "C5", "D"
+    GAUSSIAN = "Gaussian", ex.GREY, "^", ex.HOLLOW
 
 
 @dataclass(frozen=True)
@@ -165,21 +165,21 @@ def claims(table: pd.DataFrame) -> ex.Claims:
 
 
 LOOKS = Family.looks()
-#: Sizes of markers. Where two curves coincide, the larger marker shows around the smaller one.
-SIZES = {
-    Family.ONE: 9.0,
-    Family.LAPLACE: 9.0,
-    Family.CUBE: 4.0,
-    Family.BALL: 4.0,
-    Family.GAUSSIAN: 5.0,
+#: Width of a line, and the first of its marked points. Two pairs of curves coincide: the wider line
+#: shows on both sides of the thinner one, and their marks take turns.
+LINES = {
+    Family.ONE: (4.0, 0),
+    Family.LAPLACE: (4.0, 0),
+    Family.CUBE: (1.4, 2),
+    Family.BALL: (1.4, 2),
+    Family.GAUSSIAN: (1.4, 0),
 }
 CLOSED = "closed form (one query, Gaussian)"
 LIMIT = r"$\varepsilon$, the largest loss of pure DP"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    titles = [r"pure-DP noise never loses more than $\varepsilon$"]
-    names = [*titles, r"its $\delta$ falls to 0 at $t=\varepsilon$"]
+    names = ["losses", r"$\delta$"]
     heights = [r"chance of a larger loss, $\Pr[L > t]$", r"least $\delta(t)$ of $(t, \delta)$-DP"]
     figure, (tail, delta) = ex.panels((7.2, 4.5), names, "privacy loss $t$ (nats)", heights)
     for family, look in LOOKS.items():
@@ -190,29 +190,34 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for axes in (tail, delta):
         axes.axvline(EPSILON, color="0.5", lw=1.0, ls=(0, (1, 2)), label=LIMIT)
     delta.set(yscale="log", ylim=(1e-4, None))
-    return ex.shared_legend(figure, {"noise": [*LOOKS], "theory": [CLOSED, LIMIT]})
+    ex.shared_legend(figure, {"noise": [*LOOKS], "theory": [CLOSED, LIMIT]})
+    return ex.headline(
+        figure,
+        r"Pure-DP noise never loses more than $\mathbf{\varepsilon}$; most of it loses far less",
+        r"$\varepsilon=1$. Two pairs of curves coincide: their marks take turns.",
+    )
 
 
 def draw_tail(axes: ex.Axes, table: pd.DataFrame, family: Family, look: ex.Look) -> None:
     """Draw Pr[L > t]. For pure DP it is 0 at t >= epsilon, after a jump if Pr[L = epsilon] > 0."""
-    marked = table.iloc[::5]
-    ex.draw_points(
-        axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family]
-    )
+    width, start = LINES[family]
+    marked = table.iloc[start::5]
+    ex.draw_points(axes, marked.threshold, marked.beyond, look, family, line="none")
     if family in PURE:
         table = table[table.threshold < EPSILON - ROUNDING]
         end = float(table.beyond.iloc[-1])
-        axes.plot([EPSILON] * 2, [end, 0], color=look.colour)
-        axes.plot([table.threshold.iloc[-1], EPSILON], [end, end], color=look.colour)
-    axes.plot(table.threshold, table.beyond, color=look.colour)
+        axes.plot([EPSILON] * 2, [end, 0], color=look.colour, lw=width)
+        axes.plot([table.threshold.iloc[-1], EPSILON], [end, end], color=look.colour, lw=width)
+    axes.plot(table.threshold, table.beyond, color=look.colour, lw=width)
 
 
 def draw_delta(axes: ex.Axes, table: pd.DataFrame, family: Family, look: ex.Look) -> None:
     """Draw measured delta as markers, over the closed form where there is one."""
     shown = table[table.delta > ROUNDING]
-    marked = shown.iloc[::4]
-    ex.draw_points(axes, marked.threshold, marked.delta, look, "_", line="none", size=SIZES[family])
-    axes.plot(shown.threshold, shown.delta, color=look.colour, lw=0.8)
+    width, start = LINES[family]
+    marked = shown.iloc[start::4]
+    ex.draw_points(axes, marked.threshold, marked.delta, look, "_", line="none")
+    axes.plot(shown.threshold, shown.delta, color=look.colour, lw=width)
     end = EPSILON - ROUNDING if family in PURE else THRESHOLDS[-1]
     t = np.append(np.linspace(0, end, 400), end)[1:]
     known = [exact_delta(family, each) for each in t.tolist()]

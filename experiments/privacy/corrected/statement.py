@@ -86,14 +86,12 @@ PANELS = {
     ),
 }
 LOOKS = Version.looks()
-PROMISE = "promised"
-FAILS = "the statement fails"
 
 
 def draw_panel(axes: ex.Axes, rows: pd.DataFrame, panel: Panel) -> None:
     """Draw one statement from the columns x, share and version. Shares of 0 are not drawn."""
-    axes.axhspan(1, panel.limits[1], color="0.92", lw=0, zorder=0, label=FAILS)
-    axes.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=PROMISE)
+    axes.axhspan(1, panel.limits[1], color="0.92", lw=0, zorder=0)
+    axes.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1)
     for version, look in LOOKS.items():
         mine = rows[rows.version == version].sort_values("x")
         ex.draw_points(axes, mine.x, mine.share.where(mine.share > 0), look, version)
