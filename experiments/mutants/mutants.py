@@ -282,36 +282,31 @@ def of_the_index(mutants: pd.DataFrame) -> ex.Claim:
     return ex.Claim(claim_name, ex.each_case(not left), measured, "all", "GEN-1")
 
 
-#: Colours of the bars.
-COLOURS = {
-    Noticed.ALONE: "C0",
-    Noticed.BOTH: "C2",
-    Noticed.TEST: "C1",
-    Noticed.CRASH: "C4",
-    Noticed.NOTHING: "C3",
-}
-
-
 def plot(table: pd.DataFrame) -> ex.Figure:
-    counts = pd.crosstab(table.figure, outcomes(table)).reindex(
-        index=table.figure.unique(), columns=list(Noticed), fill_value=0
-    )
-    figure = ex.Figure(figsize=(7.2, 1.4 + 0.2 * len(counts)))
+    found = outcomes(table)
+    counts = pd.crosstab(table.folder, found).reindex(columns=list(Noticed), fill_value=0)
+    counts.loc["all"] = counts.sum()
+    figure = ex.Figure(figsize=(7.2, 1.4 + 0.24 * len(counts)))
     axes = figure.subplots()
-    left = np.zeros(len(counts))
-    for outcome, colour in COLOURS.items():
-        axes.barh(counts.index, counts[outcome], left=left, color=colour, label=outcome)
-        left += counts[outcome].to_numpy()
-    axes.invert_yaxis()
-    axes.tick_params(axis="y", labelsize=7)
-    axes.grid(axis="y", visible=False)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("mutants")
-    axes.set_title(
-        f"no mutant survives for {(counts[Noticed.NOTHING] == 0).sum()} of {len(counts)} figures"
+    axes.set(xlim=(-1.6, len(Noticed) + 0.4), ylim=(len(counts) - 0.4, -1))
+    axes.set_axis_off()
+    for column, name in enumerate(["mutants", *Noticed]):
+        words = name.replace(" of the figure", "").replace(" ", "\n", 1)
+        axes.text(column, -0.6, words, ha="center", va="bottom", size=ex.SMALL, color=ex.QUIET)
+    for row, (folder, numbers) in enumerate(counts.iterrows()):
+        weight = "bold" if folder == "all" else "normal"
+        name = str(folder).replace("_", " ")
+        axes.text(-0.7, row, name, ha="right", va="center", weight=weight)
+        for column, number in enumerate([numbers.sum(), *numbers]):
+            axes.text(column, row, f"{number}", ha="center", va="center", weight=weight)
+    seen, survivors = len(table), int((found == Noticed.NOTHING).sum())
+    alone = table.figure[found == Noticed.ALONE].nunique()
+    return ex.headline(
+        figure,
+        f"Claims and tests notice {seen - survivors} of {seen} planted mistakes",
+        f"Every mistake is one edit. {alone} of {table.figure.nunique()} figures have one that only"
+        " a claim notices. Noticed by:",
     )
-    figure.legend(title="noticed by", loc="outside lower center", ncols=3)
-    return figure
 
 
 def _sweep(names: Collection[str]) -> ex.Sweep[Config]:
