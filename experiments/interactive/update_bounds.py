@@ -217,9 +217,9 @@ class Rule(ex.Curve):
     """Update rules."""
 
     DENSE = "multiplicative weights", "C0", "o"
-    SPARSE = "sparse multiplicative weights", "C3", "D"
+    SPARSE = "sparse multiplicative weights", "C5", "D"
     PERCEPTRON = "perceptron", "C2", "v", ex.HOLLOW
-    MEDIAN = "median", "C1", "s"
+    MEDIAN = "median", "C4", "s"
 
 
 class Stream(enum.StrEnum):
@@ -356,13 +356,13 @@ def within_bounds(table: pd.DataFrame) -> list[ex.Claim]:
 LOOKS = Rule.looks()
 #: Marker and label of the points of extremal streams. For the median rule, these streams use a net
 #: of their own, so their bound has its own label, `NET`.
-STAR, MOST = ex.Look("black", "*"), "extremal stream"
-NET = r"$\log_2|\mathcal{N}|$, net on 2 elements"
+STAR, MOST = ex.Look("black", "*"), "extremal"
+NET = r"$\log_2|\mathcal{N}|$," "\n2 elements"
 BOUNDS = {
-    Rule.DENSE: rf"$4\ln M/\alpha^2$, $M={SIZE}$",
-    Rule.SPARSE: rf"$4(\ln s+1)/\alpha^2$, $m={SPARSITY}$",
-    Rule.PERCEPTRON: rf"$M/\alpha^2$, $M={SIZE}$",
-    Rule.MEDIAN: rf"$\log_2|\mathcal{{N}}|$, $M={SMALL}$",
+    Rule.DENSE: r"$4\ln M/\alpha^2$",
+    Rule.SPARSE: r"$4(\ln s+1)/\alpha^2$",
+    Rule.PERCEPTRON: r"$M/\alpha^2$",
+    Rule.MEDIAN: r"$\log_2|\mathcal{N}|$",
 }
 
 
@@ -384,11 +384,16 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         colour = STAR.colour if rule is Rule.MEDIAN else look.colour
         ex.draw_theory(axes, bound.alpha, np.floor(bound.bound), colour, label)
         mean, most = rows.updates.mean(), rows.largest.max()
-        ex.draw_points(axes, alpha, most, look, rule, band=(mean, most))
+        ex.draw_points(axes, alpha, most, look, "adversary", band=(mean, most))
         ex.log_axes(axes)
-        axes.set_xticks(*ex.ticks(*ticks))
-    measured = "largest of all streams (band: to the mean)"
-    return ex.shared_legend(figure, {measured: [*LOOKS, MOST], "bound": [*BOUNDS.values(), NET]})
+        ex.label_ticks(axes, ticks)
+        ex.label_curves(axes)
+    return ex.headline(
+        figure,
+        "However queries are chosen, the number of updates stays below the bound",
+        rf"Largest of all streams (bands: to the mean), and streams made for the rule. $M={SIZE}$,"
+        rf" median $M={SMALL}$.",
+    )
 
 
 def grid(
