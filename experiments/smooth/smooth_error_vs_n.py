@@ -26,10 +26,8 @@ Run time on one core: quick 8 s, full 2 minutes.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping
-from string import ascii_lowercase
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +58,6 @@ from experiments.smooth.smooth_releases import (
 RECORDS = 10**4
 #: Largest half width of the interval of the slope. Slopes of -1/2, 0 and -2 are far outside.
 REACH = 0.1
-NOISE = r"$1/\varepsilon$: uniform noise alone"
 
 
 def errors_and_noise(config: Config, rng: np.random.Generator) -> ex.Row:
@@ -128,22 +125,6 @@ def depends_on_product(table: pd.DataFrame) -> ex.Claim:
     )
     theory = f"ratio 1, within {reach:.1f} standard errors"
     return ex.Claim(name, ex.at_most(scores, reach), measured, theory, "SM-X1")
-
-
-def draw_noise(axes: ex.Axes, table: pd.DataFrame, looks: dict[Method, ex.Look]) -> None:
-    """Draw the worst error against epsilon, and a line proportional to 1 / epsilon."""
-    table = table[table.n == RECORDS]
-    for method in (Method.TRUNCATED, Method.WEIGHTED):
-        rows = table[table.method == method]
-        if not rows.empty:
-            ex.draw_measured(axes, ex.pooled_along(rows, "epsilon"), looks[method], str(method))
-    uniform = table[table.method == Method.TRUNCATED].sort_values("epsilon")
-    if not uniform.empty:
-        first = uniform.iloc[0]
-        line = math.sqrt(first.noise_mean_square) * first.epsilon / uniform.epsilon
-        ex.draw_theory(axes, uniform.epsilon, line, "0.4", NOISE, (5, 2, 1, 2))
-    ex.log_axes(axes)
-    axes.set_xlabel(r"$\varepsilon$")
 
 
 def grid_of_epsilons(
@@ -252,75 +233,52 @@ def at_least_as_steep(
 
 
 LOOKS = {
-    Method.PAPER: ex.Look("C1", "^", filled=False),
-    Method.TRUNCATED: ex.Look("C0", "o"),
-    Method.WEIGHTED: ex.Look("C2", "s"),
+    Method.PAPER: ex.Look(ex.GREY, "^", filled=False),
+    Method.TRUNCATED: ex.Look("C2", "o"),
+    Method.WEIGHTED: ex.Look("C0", "s"),
 }
+NAMES = {
+    Method.PAPER: "uniform noise,\nJackson (paper)",
+    Method.TRUNCATED: "uniform noise,\ntruncated",
+    Method.WEIGHTED: "weighted noise,\ntruncated",
+}
+#: Smoothness K and number of variables d in the figure.
+DRAWN = (2, 1)
 VARIABLES = (1, 2, 3)
-THEOREM = r"$n^{-K/(2d+K)}$, uniform noise"
-HYPOTHESIS = r"$n^{-\min(1,\,K/1.5d)}$, weighted noise"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    orders = sorted(table.smoothness.unique())
-    count = len(orders)
-    figure = ex.Figure(figsize=(7.2, 2.4 * (count + 1)))
-    above, below = figure.subfigures(2, 1, height_ratios=(count, 1.05))
-    panels, last = (
-        above.subplots(count, 3, sharex="col", sharey="row"),
-        below.subplots(1, count, sharey=True),
-    )
-    for K, axes, letter in zip(orders, last, ascii_lowercase[3 * count :], strict=False):
-        rows = table[(table.panel == Panel.EPSILON) & (table.smoothness == K)]
-        draw_noise(axes, rows, LOOKS)
-        axes.set_title(f"({letter}) $K={K}$, $d=1$, $n=10^4$")
-    last[0].set_ylabel("worst error (RMS)")
-    table = table[table.panel == Panel.RECORDS]
-    slopes = fitted(table)
-    places = itertools.product(orders, VARIABLES)
-    for (K, d), axes, letter in zip(places, panels.flat, ascii_lowercase, strict=False):
-        draw(axes, table[(table.d == d) & (table.smoothness == K)])
-        axes.set_title(f"({letter}) $K={K}$, $d={d}$")
-        write_exponents(axes, slopes, d, K)
-        ex.log_axes(axes)
-    for axes in panels[-1]:
-        axes.set_xlabel("number of records $n$")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("worst error (RMS)")
-    theory = [THEOREM, HYPOTHESIS, NOISE]
-    columns = {"summary": [*LOOKS], "theory, from the first point": theory}
-    return ex.shared_legend(figure, columns)
-
-
-def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
-    """Draw all methods for one d and K, and the rates of two of them from their first points."""
-    for method, label, dashes in (
-        (Method.TRUNCATED, THEOREM, (4, 2)),
-        (Method.WEIGHTED, HYPOTHESIS, (1, 2)),
-    ):
-        means = ex.pooled_along(table[table.method == method], "n")
-        n = np.array([min(means), max(means)] if means else [], dtype=float)
-        if means:
-            exponent = THEORY[method](int(table.d.iloc[0]), int(table.smoothness.iloc[0]))
-            line = means[min(means)].root * (n / n[0]) ** -exponent
-            ex.draw_theory(axes, n, line, LOOKS[method].colour, label, dashes)
+    figure = ex.Figure(figsize=(7.2, 4.2))
+    axes, (K, d) = figure.subplots(), DRAWN
+    table = table[(table.panel == Panel.RECORDS) & (table.smoothness == K) & (table.d == d)]
+    slopes, parts = fitted(table), []
+    for method, words in ((Method.TRUNCATED, "uniform"), (Method.WEIGHTED, "weighted")):
+        draw_rate(axes, table[table.method == method], method)
+        if (slope := slopes.get((method, d, K))) is not None:
+            parts.append(f"{words} {-slope.value:.2f} ({THEORY[method](d, K):.2f})")
     for method, look in LOOKS.items():
         rows = table[table.method == method]
         if not rows.empty:
-            ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, str(method))
+            ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, NAMES[method])
+    ex.log_axes(axes)
+    axes.set(xlabel="number of records $n$", ylabel="worst error of an answer (RMS)")
+    ex.label_curves(axes)
+    return ex.headline(
+        figure,
+        "Smooth queries: truncated series with weighted noise err least",
+        f"$K={K}$, $d={d}$. Dashed: rates of theory. Exponents (theory): {', '.join(parts)}.",
+    )
 
 
-def write_exponents(
-    axes: ex.Axes, slopes: Mapping[tuple[Method, int, int], ex.Slope], d: int, K: int
-) -> None:
-    """Fitted exponents beside theory, in the corner of a panel."""
-    lines = ["exponent fitted (theory)"]
-    for method, name in ((Method.TRUNCATED, "uniform"), (Method.WEIGHTED, "weighted")):
-        theory = f"({THEORY[method](d, K):.2f})"
-        slope = slopes.get((method, d, K))
-        # For d = 3 no exponent is fitted, because the degrees are too small.
-        lines.append(f"{name} {'none' if slope is None else f'{-slope.value:.2f}'} {theory}")
-    axes.text(0.03, 0.03, "\n".join(lines), transform=axes.transAxes, fontsize=7, va="bottom")
+def draw_rate(axes: ex.Axes, table: pd.DataFrame, method: Method) -> None:
+    """Draw the rate of a method from its first point."""
+    if table.empty:
+        return
+    means = ex.pooled_along(table, "n")
+    n = np.array([min(means), max(means)], dtype=float)
+    exponent = THEORY[method](int(table.d.iloc[0]), int(table.smoothness.iloc[0]))
+    line = means[min(means)].root * (n / n[0]) ** -exponent
+    ex.draw_theory(axes, n, line, LOOKS[method].colour, "_")
 
 
 def report(table: pd.DataFrame) -> Table:

@@ -59,9 +59,9 @@ NOISY = 300
 class Method(ex.Curve):
     """The moments from which answers are computed, in the order of the legend."""
 
-    NOISY = "noisy moments", "C1", "o", ex.HOLLOW
-    SHRUNK = "noisy moments, shrunk coefficients", "C4", "v"
-    SEMIDEFINITE = "nearest moments, semidefinite", "C3", "D"
+    NOISY = "noisy moments", ex.GREY, "o", ex.HOLLOW
+    SHRUNK = "noisy moments, shrunk coefficients", "C5", "v"
+    SEMIDEFINITE = "nearest moments, semidefinite", "C2", "D"
     ON_GRID = "nearest moments, on a grid", "C0", "X"
 
 
@@ -214,15 +214,21 @@ LOOKS = Method.looks()
 def plot(table: pd.DataFrame) -> ex.Figure:
     titles = [f"$d={d}$, $t={degree}$" for d, degree in DEGREES.items()]
     xlabel = "number of records $n$"
-    figure, panels = ex.panels((7.2, 4.0), titles, xlabel, "worst error of an answer (RMS)")
+    figure, panels = ex.panels((7.2, 3.6), titles, xlabel, "worst error of an answer (RMS)")
     for axes in panels:
         ex.log_axes(axes)
     for d, axes in zip(DEGREES, panels, strict=True):
         for method, look in LOOKS.items():
             rows = table[(table.d == d) & (table.method == method)]
             if not rows.empty:
-                ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, method)
-    return ex.shared_legend(figure, {"answers from": [str(method) for method in LOOKS]})
+                name = method.replace(", ", ",\n")
+                ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, name)
+    ex.label_curves(panels[0])
+    return ex.headline(
+        figure,
+        "Smooth queries: the nearest possible moments halve the error at few records",
+        r"1-DP, $t$ degrees in each of $d$ variables.",
+    )
 
 
 def grid(numbers: tuple[int, ...], draws: int, programs: int) -> tuple[Config, ...]:
