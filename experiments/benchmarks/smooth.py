@@ -292,10 +292,10 @@ def report(table: pd.DataFrame) -> Table:
 
 
 LOOKS = {
-    Method.GEOMDP: ex.Look("C3", "D"),
-    Method.FOURIER: ex.Look("C1", "s", filled=False),
-    Method.RECURRENCES: ex.Look("C2", "v", filled=False),
-    Method.COSINES: ex.Look("C0", "o"),
+    Method.GEOMDP: ex.Look("C0", "o"),
+    Method.FOURIER: ex.Look("0.3", "s", filled=False),
+    Method.RECURRENCES: ex.Look(ex.GREY, "v", filled=False),
+    Method.COSINES: ex.Look("0.6", "D"),
 }
 
 
@@ -311,12 +311,18 @@ def plot(table: pd.DataFrame) -> ex.Figure:
             median, least, most = (
                 1e9 * mine[name] / mine.n for name in ("seconds", "fastest", "slowest")
             )
-            ex.draw_points(axes, mine["size"], median, look, method, band=(least, most))
+            ex.draw_points(
+                axes, mine["size"], median, look, method.replace(", ", ",\n"), band=(least, most)
+            )
         ex.log_axes(axes)
         axes.set_xticks(*ex.ticks(*sorted(rows["size"].unique())))
         axes.set_xticks([], minor=True)
-    peers = [Method.COSINES, Method.RECURRENCES, Method.FOURIER]
-    return ex.shared_legend(figure, {"geomdp": [Method.GEOMDP], "peers": peers})
+    ex.label_curves(panels[-1])
+    return ex.headline(
+        figure,
+        "A smooth summary costs at most a few hundred nanoseconds a record",
+        "One core. Median and range. Peers compute the moments only.",
+    )
 
 
 def grid(summaries: tuple[tuple[int, int, int, int], ...], largest: int) -> tuple[Config, ...]:

@@ -181,10 +181,10 @@ def _name(row: pd.Series) -> str:
 
 
 LOOKS = {
-    "identity": ex.Look("C1", "s"),
-    "covering": ex.Look("C2", "^"),
-    "orders": ex.Look("C3", "D", filled=False),
-    "signs": ex.Look("C4", "v", filled=False),
+    "identity": ex.Look("0.3", "s"),
+    "covering": ex.Look(ex.GREY, "^"),
+    "orders": ex.Look("0.3", "D", filled=False),
+    "signs": ex.Look(ex.GREY, "v", filled=False),
 }
 
 
@@ -203,12 +203,22 @@ def plot(table: pd.DataFrame) -> ex.Figure:
             fillstyle="full" if look.filled else "none",
             label=SIMPLE[column],
         )
-    axes.axvline(1, color="black", lw=0.8)
-    names = [f"{row.levels} levels, d={row.columns}, k={row.width}" for row in table.itertuples()]
-    axes.set_yticks(heights, names, size=8)
-    axes.set(ylim=(len(table) - 0.5, -0.5), xscale="log")
+    axes.axvline(1, color="C0", lw=1.4)
+    ex.note(axes, (1, -0.6), "matrix mechanism", "C0", (3, 1), "left")
+    names = [
+        f"{'binary' if row.levels == '2' else 'mixed'}, $d={row.columns}$, $k={row.width}$"
+        for row in table.itertuples()
+    ]
+    axes.set_yticks(heights, names)
+    axes.set(ylim=(len(table) - 0.5, -1.5))
+    ex.log_axes(axes, "x")
     axes.set_xlabel("predicted error over that of the matrix mechanism (RMSE)")
-    return ex.shared_legend(figure, {"simpler strategies": [*SIMPLE.values()]})
+    return ex.headline(
+        figure,
+        "The matrix mechanism is never predicted to err more than simpler strategies",
+        "All $k$-way tables of $d$ columns, 1-DP. Squares: table of all columns. Triangles:\n"
+        "covering design. Diamonds: all tables of at most $k$ columns. Open: products of signs.",
+    )
 
 
 MIXED = ((Levels.PAIRS, 10), (Levels.SIX, 6), (Levels.BLOCKS, 12))
