@@ -219,9 +219,9 @@ def label_curves(axes: Axes, labels: Iterable[str] | None = None) -> None:
     """
     found: dict[str, tuple[str, float, float]] = {}
     for artist, label in zip(*axes.get_legend_handles_labels(), strict=True):
-        if label not in found and (labels is None or label in labels):
-            if (end := _end(axes, artist)) is not None:
-                found[label] = end
+        end = _end(axes, artist)
+        if end is not None and label not in found and (labels is None or label in labels):
+            found[label] = end
     if not found:
         return
     order = sorted(found, key=lambda label: found[label][2])

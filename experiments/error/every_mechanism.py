@@ -38,7 +38,7 @@ POPULATION = 10_000
 
 
 class Problem(enum.StrEnum):
-    """Workloads, one column of panels each."""
+    """Workloads, one panel each."""
 
     TABLES = "2-way tables"
     PREFIXES = "prefix sums"
@@ -47,7 +47,7 @@ class Problem(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One workload, in one column of panels, over a range of n."""
+    """One workload, over a range of n."""
 
     problem: Problem  # Workload
     #: Number of binary columns of the tables. Prefix sums and histograms are over 2^columns

@@ -204,7 +204,7 @@ class Config:
 def grid(
     ns: tuple[int, ...], positions: tuple[int, ...], releases: int, projections: int
 ) -> tuple[Config, ...]:
-    """Three panels for n in `ns`; projected noise on three kinds of data for n in `positions`."""
+    """Three problems for n in `ns`; projected noise on three kinds of data for n in `positions`."""
     curves = [
         Config(queries, data, family, n, releases if family in ADDITIVE else projections)
         for queries, data in (

@@ -6,18 +6,18 @@ on the set of possible answers. Projection alone omits the map. The proof of the
 needs the map: in some directions K-norm noise is wider than a Gaussian of the same energy. The
 paper leaves open whether projection alone reaches the same error.
 
-The figure shows the error of projection alone, divided by the error with the best of three maps.
-Let r be the effective dimension. The first map has ceil(epsilon n) rows, as in the theorem, but at
-most r - 1. The second has a quarter as many rows, and the third has the number of rows with the
-least predicted error. The numbers of records make epsilon n about r / 32, r / 4 or r. K-norm noise
-uses the body of least energy among the bodies with an exact sampler. There are eight families of
-workloads, each in growing sizes. Three are taken as they are. Five are stretched so that K-norm
-noise is wide in directions where a Gaussian is not. In the first of these, half of the queries
-repeat one query. In the second, the rows decay. In the third, one query is in larger units. In the
-fourth, an eighth of the queries are in larger units (a long body next to a wide one). The fifth is
-a ball with one long axis, called the needle. Recursive noise is measured too where it differs from
-K-norm noise. The data are the worst that local searches find. The errors on these data are
-measured again with fresh noise, so that no search profits from lucky draws.
+The error of projection alone is divided by the error with the best of three maps. The figure shows
+two of eight families of workloads. Let r be the effective dimension. The first map has ceil(epsilon
+n) rows, as in the theorem, but at most r - 1. The second has a quarter as many rows, and the third
+has the number of rows with the least predicted error. The numbers of records make epsilon n about r
+/ 32, r / 4 or r. K-norm noise uses the body of least energy among the bodies with an exact sampler.
+There are eight families of workloads, each in growing sizes. Three are taken as they are. Five are
+stretched so that K-norm noise is wide in directions where a Gaussian is not. In the first of these,
+half of the queries repeat one query. In the second, the rows decay. In the third, one query is in
+larger units. In the fourth, an eighth of the queries are in larger units (a long body next to a
+wide one). The fifth is a ball with one long axis, called the needle. Recursive noise is measured
+too where it differs from K-norm noise. The data are the worst that local searches find. The errors
+on these data are measured again with fresh noise, so that no search profits from lucky draws.
 
 Results at epsilon = 1: for n = r / 4 and n = r, projection alone errs no more than the map, up to
 chance, on signs, marginals and parities. At n = r / 32 the result depends on the number m of
@@ -63,7 +63,7 @@ MAP_SEED = 0
 
 
 class Family(enum.StrEnum):
-    """Workloads, one panel each: three as they are, five stretched on purpose."""
+    """Workloads: three as they are, five stretched on purpose."""
 
     SIGNS = "signs"
     MARGINALS = "marginals"
@@ -511,7 +511,7 @@ SIZES = {
         (Family.REPEATED, Family.DECAYING, Family.LONG, Family.GLUED, Family.NEEDLE), (32, 64, 128)
     ),
 }
-#: Half of the families, in small sizes; the panels of the other families stay empty.
+#: Half of the families, in small sizes; the panel of another family stays empty.
 SMALL = {Family.SIGNS: (16, 32), Family.MARGINALS: (5,), Family.PARITIES: (5,), Family.GLUED: (16,)}
 QUICK = ex.Sweep(grid(SMALL, (MIDDLE,), 2, 60))
 FULL = ex.Sweep(grid(SIZES, (FAR, MIDDLE, END), 6, 200))
