@@ -1,0 +1,253 @@
+"""Rules that every figure keeps, checked on pictures drawn from the committed tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from experiments.catalogue import SCRIPTS
+from experiments.engine import tools as ex
+from experiments.engine.drawing import RESULT, SETTINGS
+from experiments.engine.figures import FINE, Folders, drawing, read_table
+from experiments.engine.script import Preset, load
+
+#: Width of a column of print in inches, and the least size of its text in points.
+COLUMN, LEAST = 6.5, 8.0
+#: Texts may touch by this many pixels: their boxes include empty margins.
+TOUCH = 3.0
+#: Most panels of a figure, and most curves that are labelled directly, without a legend.
+PANELS, DIRECT = 4, 5
+#: Figures of more panels, which repeat one drawing: a body, or a statement, in each panel.
+MORE = {"five_bodies": 5, "corrections": 8}
+#: Figures that the default run of the tests draws: one a folder. All of them take a minute.
+QUICK = {
+    "lead", "volume_bounds", "gaussian_widths", "composition", "stated_accuracies",
+    "sparse_project", "smooth_table1", "table_strategies",
+}  # fmt: skip
+#: Words of the labels that may be orange, and of those that may be vermilion.
+ORANGE, VERMILION = ("laplace",), ("printed", "published", "wrong", "refute", "fails")
+
+
+def texts_of(figure: Figure) -> list[tuple[Text, Bbox]]:
+    """All texts that a picture of the figure shows, with their boxes in pixels."""
+    found = []
+
+    class Watched(Text):
+        """Records what is drawn, where it is drawn."""
+
+        def draw(self, renderer: Any) -> None:
+            if self.get_visible() and self.get_text().strip():
+                found.append((self, Text.get_window_extent(self, renderer)))
+            drawn(self, renderer)
+
+    drawn = Text.draw
+    figure.set_dpi(FINE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Text, "draw", Watched.draw)
+        FigureCanvasAgg(figure).draw()
+    return found
+
+
+def legends_of(figure: Figure) -> Iterator[Legend]:
+    yield from figure.legends
+    yield from (legend for axes in figure.axes if (legend := axes.get_legend()) is not None)
+
+
+def labels_on(axes: Axes, direction: str) -> int:
+    """Number of labelled ticks within the limits of an axis."""
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    low, high = sorted(axis.get_view_interval())
+    kinds = (
+        (axis.get_majorticklocs(), axis.get_major_formatter()),
+        (axis.get_minorticklocs(), axis.get_minor_formatter()),
+    )
+    return sum(
+        bool(label) and low * (1 - 1e-9) <= place <= high * (1 + 1e-9)
+        for places, formatter in kinds
+        for place, label in zip(places, formatter.format_ticks(list(places)), strict=True)
+    )
+
+
+def series_of(figure: Figure) -> dict[tuple[object, ...], set[str]]:
+    """Labels of all curves by colour, marker, fill of the marker, and dashes."""
+    found = defaultdict(set)
+    for line in figure.findobj(Line2D):
+        label = str(line.get_label())
+        if label and not label.startswith("_"):
+            marked = line.get_marker() not in ("None", "none", "", " ")
+            dashes = str(vars(line)["_dash_pattern"]) if line.get_linestyle() != "None" else ""
+            face = to_hex(line.get_markerfacecolor()) if marked else ""
+            look = (to_hex(line.get_color()), line.get_marker() if marked else dashes, face)
+            found[look].add(label)
+    return found
+
+
+def faults_of(figure: Figure, most: int = PANELS) -> Iterator[str]:
+    """What is wrong with a figure."""
+    texts = texts_of(figure)
+    pixels = [FINE * side for side in figure.get_size_inches()]
+    for text, box in texts:
+        if box.x0 < 0 or box.y0 < 0 or box.x1 > pixels[0] or box.y1 > pixels[1]:
+            yield f"leaves the canvas: {text.get_text()!r}"
+        if (size := text.get_fontsize() * COLUMN / figure.get_size_inches()[0]) < LEAST:
+            yield f"{size:.1f} pt at column width: {text.get_text()!r}"
+    for (one, first), (two, second) in combinations(texts, 2):
+        across = min(first.x1, second.x1) - max(first.x0, second.x0)
+        along = min(first.y1, second.y1) - max(first.y0, second.y0)
+        if min(across, along) > TOUCH:
+            yield f"texts overlap: {one.get_text()!r}, {two.get_text()!r}"
+    visible = [axes for axes in figure.axes if axes.get_visible()]
+    if len(visible) > most:
+        yield f"{len(visible)} panels"
+    for axes, direction in ((axes, direction) for axes in visible for direction in "xy"):
+        scale = axes.get_xscale() if direction == "x" else axes.get_yscale()
+        if scale == "log" and (labelled := labels_on(axes, direction)) < 2:
+            yield f"{labelled} labelled ticks on {direction} of {axes.get_title(loc='left')!r}"
+    for legend in legends_of(figure):
+        marks = [mark for mark in legend.legend_handles if not is_blank(mark)]
+        if len(marks) <= DIRECT:
+            yield f"a legend for {len(marks)} curves"
+    for (colour, *_), labels in series_of(figure).items():
+        if len(labels) > 1:
+            yield f"same colour and marker: {sorted(labels)}"
+        yield from miscoloured(str(colour), labels)
+    yield from untitled(figure)
+
+
+def is_blank(mark: object) -> bool:
+    return isinstance(mark, Line2D) and mark.get_linestyle() == mark.get_marker() == "None"
+
+
+def miscoloured(colour: str, labels: set[str]) -> Iterator[str]:
+    for words, reserved in ((ORANGE, "#e69f00"), (VERMILION, "#d55e00")):
+        for label in labels:
+            if colour == reserved and not any(word in label.lower() for word in words):
+                yield f"{label!r} has the colour of {words[0]}"
+
+
+def untitled(figure: Figure) -> Iterator[str]:
+    titles = {text.get_gid(): text for text in figure.texts if text.get_text()}
+    if RESULT not in titles or SETTINGS not in titles:
+        yield "no result and settings above the panels"
+
+
+def every_script() -> Iterator[Any]:
+    """All scripts; those outside of `QUICK` are slow."""
+    for module in SCRIPTS:
+        name = module.rpartition(".")[2]
+        marks = () if name in QUICK else (pytest.mark.slow,)
+        yield pytest.param(module, id=name, marks=marks)
+
+
+@pytest.mark.parametrize("module", every_script())
+def test_every_committed_figure_keeps_the_rules(module: str) -> None:
+    script = load(module)
+    outputs = Folders().outputs(script.name, Preset.FULL)
+    with drawing():
+        figure = script.module.plot(read_table(outputs))
+        faults = [*faults_of(figure, MORE.get(script.name, PANELS))]
+    assert not faults, "\n".join(faults)
+
+
+def sound() -> tuple[Figure, Axes]:
+    """A figure that keeps all rules."""
+    figure, (axes,) = ex.panels((7.2, 3.0), ["one"], "x", "y")
+    axes.plot([1, 100], [1, 100], "C0o-", label="ours")
+    ex.log_axes(axes)
+    return ex.headline(figure, "All is well", "no setting matters"), axes
+
+
+def too_far(axes: Axes) -> None:
+    axes.text(1.2, 0.5, "beyond", transform=axes.transAxes)
+
+
+def too_small(axes: Axes) -> None:
+    axes.text(0.5, 0.5, "small", transform=axes.transAxes, size=8)
+
+
+def too_near(axes: Axes) -> None:
+    axes.text(0.5, 0.50, "one", transform=axes.transAxes)
+    axes.text(0.5, 0.53, "two", transform=axes.transAxes)
+
+
+def too_few_ticks(axes: Axes) -> None:
+    axes.set_ylim(0.5, 5)
+
+
+def alike(axes: Axes) -> None:
+    axes.plot([1, 2], [1, 2], "C0o-", label="theirs")
+
+
+def dashed_alike(axes: Axes) -> None:
+    for label in ("theory", "another theory"):
+        ex.draw_theory(axes, [1, 2], [1, 2], "black", label)
+
+
+def needless_legend(axes: Axes) -> None:
+    axes.legend()
+
+
+def orange(axes: Axes) -> None:
+    axes.plot([1, 2], [1, 2], "C1s-", label="ellipsoid")
+
+
+def crowded(axes: Axes) -> None:
+    for place in range(4):
+        axes.figure.add_axes((0.1 * place, 0.1, 0.01, 0.01)).set_axis_off()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        too_far,
+        too_small,
+        too_near,
+        too_few_ticks,
+        alike,
+        dashed_alike,
+        needless_legend,
+        orange,
+        crowded,
+    ],
+)
+def test_each_rule_sees_a_figure_that_breaks_it(spoil: Any) -> None:
+    with drawing():
+        figure, axes = sound()
+        assert not [*faults_of(figure)]
+        spoil(axes)
+        assert len([*faults_of(figure)]) == 1
+
+
+def test_a_figure_has_a_result_and_settings() -> None:
+    with drawing():
+        figure, _ = sound()
+        for text in figure.texts:
+            text.set_gid(None)
+        assert [*faults_of(figure)] == ["no result and settings above the panels"]
+
+
+def test_labels_of_curves_that_end_together_stand_apart() -> None:
+    with drawing():
+        figure, axes = sound()
+        for number, shade in enumerate(("C2", "C4", "C5")):
+            axes.plot([1, 100], [1, 90 + number], color=shade, label=f"curve {number}")
+        ex.label_curves(axes)
+        assert not [*faults_of(figure)]
+
+
+def test_one_place_says_how_fine_pictures_are() -> None:
+    style = Path(ex.__file__).parents[1] / "style.mplstyle"
+    assert "savefig.dpi" not in style.read_text()
