@@ -38,9 +38,11 @@ from geomdp.advice.setting import (
 )
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind
 from geomdp.mechanisms.base import l1_sensitivity
-from geomdp.privacy import Adjacency, Privacy
-from geomdp.privacy.definitions import check_privacy, checked_adjacency
-from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
+from geomdp.mechanisms.strategies.column_strategies import least_energy, strategy_columns
+from geomdp.privacy import Adjacency, Privacy, PureDP
+from geomdp.privacy.definitions import check_privacy, checked_adjacency, gaussian_scale
+from geomdp.workloads import ProductQueries, Workload, WorkloadSizeError, explicit_answers
+from geomdp.workloads.residuals import Residuals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +87,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     noise = best.noise
     if noise is not None:
         said.append(_regime(best, noise, trials))
+        said += _above_bound(noise)
     said += _comparison(proved)
     guarantee, asked = best.mechanism.guarantee, trials.setting.privacy
     enough = f" It implies {asked}, which was asked for."
@@ -166,6 +169,23 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
         return f"{sizes}. {does} never adds error, and removes some of it on most data sets."
     drowned = " There are few records for this many queries." if alone > DROWNED * widest else ""
     return f"{sizes}. {does} removes at least {gain:.0%} of the error on every data set.{drowned}"
+
+
+def _above_bound(noise: AdditiveMechanism) -> list[str]:
+    """A sentence on the SVD bound, for Gaussian noise on products of queries if it is known."""
+    workload, privacy = noise.workload, noise.privacy
+    if not isinstance(workload, ProductQueries) or isinstance(privacy, PureDP):
+        return []
+    residuals = Residuals(workload, strategy_columns(workload))
+    least = least_energy(residuals, noise.guarantee.adjacency)
+    if least is None:
+        return []
+    bound = gaussian_scale(1.0, privacy) * math.sqrt(least / workload.n_queries) / noise.n
+    return [
+        f"The noise alone is {noise.predicted_rmse.value / bound:.4g} times the SVD bound "
+        f"({bound:.4g} per query), below which no linear mechanism with Gaussian noise and without "
+        "bias can err."
+    ]
 
 
 def _comparison(ranked: list[Built]) -> list[str]:

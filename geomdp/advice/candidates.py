@@ -348,9 +348,10 @@ CANDIDATES = (
         kind=ResidualGaussian,
         flag="residual-gaussian",
         guarantees=Guarantees.CONCENTRATED,
-        summary="Gaussian noise on the residuals of tables; allows hundreds of columns",
+        summary="Gaussian noise on the residuals of tables, also with prefixes and ranges; allows "
+        "hundreds of columns",
         suits="It adds Gaussian noise to the part of each table that tables of fewer columns do "
-        "not tell, with the best variance for each part. All tables are computed from these parts.",
+        "not tell, with the best variance for each part. Answers are computed from these parts.",
         check=check_residual_gaussian,
     ),
     Candidate(

@@ -34,6 +34,7 @@ from geomdp.privacy import Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
+from geomdp.workloads.product_queries import ProductQueries
 from geomdp.workloads.structure import pair_levels
 from geomdp.workloads.tables import TableQueries
 
@@ -287,9 +288,11 @@ RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 
 def check_residual_gaussian(setting: Setting) -> None:
     workload = setting.workload
-    if not isinstance(workload, TableQueries):
-        raise InapplicableError("the queries are not the cells of tables of columns")
-    cells, subsets = workload.n_queries, sum(2 ** len(table) for table in workload.tables)
+    if not isinstance(workload, TableQueries | ProductQueries):
+        raise InapplicableError("the queries are not those of tables of columns")
+    cells = workload.n_queries
+    tables = workload.workload.tables if isinstance(workload, ProductQueries) else workload.tables
+    subsets = sum(2 ** len(table) for table in tables)
     work = CELL_OPERATIONS * cells + SUBSET_OPERATIONS * subsets
     setting.check_cost("set-up", memory=float(RESIDUAL_BYTES * (cells + subsets)), work=float(work))
 

@@ -23,6 +23,7 @@ from geomdp.data.schema import Schema
 from geomdp.workloads import Marginals, Parities
 from geomdp.workloads.base import Totals, Workload
 from geomdp.workloads.finite import FiniteWorkload
+from geomdp.workloads.product_queries import ProductQueries
 from geomdp.workloads.tables import TableQueries
 from geomdp.workloads.universes import (
     BooleanCube,
@@ -193,6 +194,9 @@ class CountedRecords:
         match workload:
             case TableQueries():
                 return self.cell_counts(workload).sums * workload.weights
+            case ProductQueries():
+                cells = self._sums(workload.workload)
+                return np.asarray(workload.of_cells(cells[None])[0])
             case Marginals() | Parities():
                 ones = np.array([_ones(workload, table(tuple(s))) for s in workload.subsets])
                 low, high = workload._values
@@ -301,8 +305,8 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
     most 2^20 cells; None if one has more than 2^26 cells or a column more than 65,534 levels.
     """
     match workload, workload.universe:
-        case TableQueries(), _:
-            tables: list[Table] = list(workload.tables)
+        case (TableQueries() as cells, _) | (ProductQueries(workload=cells), _):
+            tables: list[Table] = list(cells.tables)
         case ((Marginals() | Parities()), _):
             tables = [tuple(map(int, subset)) for subset in workload.subsets]
         case _, FiniteUniverse() | BooleanCube() | CategoricalProduct():

@@ -35,7 +35,8 @@ from geomdp.noise.rounding import (
 )
 from geomdp.privacy import ZCDP, ApproxDP, Exact, shortcut_step_epsilon
 from geomdp.privacy.definitions import check_privacy, gaussian_scale
-from geomdp.workloads.structure import Residuals, differences
+from geomdp.workloads.product_queries import along
+from geomdp.workloads.residuals import Column, Residuals, differences
 
 #: Columns count as orthonormal if no entry of basis^T basis - I has a modulus above this number.
 #: For a basis from a singular value decomposition in float64, rounding gives entries near 1e-15.
@@ -158,7 +159,8 @@ class ResidualNoise:
     The noise on the residual of a set A (see `Residuals`) consists of the same differences of
     Gaussian variables of variance s_A = t_A^2 / 2^b. Here t_A = `scales`[A] is the standard
     deviation of the variables that are drawn, and b columns of A have two levels: for each, one
-    variable replaces the difference of two.
+    variable replaces the difference of two. Columns with a `root` (see `Column`) have its sums of
+    variables in place of differences.
     """
 
     residuals: Residuals
@@ -188,9 +190,9 @@ class ResidualNoise:
         """A draw takes O(k) additions per cell of a k-way table."""
         found = np.empty((size, self.residuals.dimension))
         for group in self.residuals.groups:
-            drawn = rng.standard_normal((size * group.count, drawn_size(group.shape)))
+            drawn = rng.standard_normal((size * group.count, drawn_size(group.kinds)))
             drawn *= np.tile(self.scales[group.numbers], size)[:, None]
-            moved = to_coordinates(drawn, group.shape)
+            moved = to_coordinates(drawn, group.kinds)
             found[:, group.places] = moved.reshape(size, group.count * group.size)
         return self.residuals.to_answers(found)
 
@@ -199,7 +201,7 @@ class ResidualNoise:
         units = []
         for group in self.residuals.groups:
             for place, scale in enumerate(self.scales[group.numbers].tolist()):
-                moved = scale * to_coordinates(np.eye(drawn_size(group.shape)), group.shape)
+                moved = scale * to_coordinates(np.eye(drawn_size(group.kinds)), group.kinds)
                 unit = np.zeros((len(moved), self.residuals.dimension))
                 start = group.start + place * group.size
                 unit[:, start : start + group.size] = moved
@@ -209,7 +211,7 @@ class ResidualNoise:
 
     def variances(self) -> FloatArray:
         """The variances have a closed form (X-RES)."""
-        return self.residuals.cell_variances(self._set_variances)
+        return self.residuals.answer_variances(self._set_variances)
 
     def second_moment(self) -> Estimate:
         terms = self.residuals.energies() * self._set_variances
@@ -226,7 +228,7 @@ class ResidualNoise:
     def _squares(self, points: FloatArray) -> FloatArray:
         """For each row, the sum of |residual of A|^2 / s_A over all sets A with s_A > 0."""
         moving = self._set_variances > 0
-        coordinates = self.residuals.of_counts(points / self.residuals.workload.weights)
+        coordinates = self.residuals.of_answers(points)
         lengths = self.residuals.squared_lengths(coordinates)[:, moving]
         return np.asarray(lengths @ (1 / self._set_variances[moving]))
 
@@ -239,17 +241,22 @@ def doublings(residuals: Residuals) -> FloatArray:
     return found
 
 
-def drawn_size(shape: tuple[int, ...]) -> int:
-    """Number of Gaussian variables drawn for a residual; `shape` is as for `to_coordinates`."""
-    return math.prod(levels for levels in shape if levels > 2)
+def drawn_size(kinds: tuple[Column, ...]) -> int:
+    """Number of Gaussian variables drawn for a residual of columns of the given kinds."""
+    return math.prod(_drawn_shape(kinds))
 
 
-def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Noise (c, coordinates) on residuals of columns of `shape` levels, from (c, drawn_size)."""
-    wide = [levels for levels in shape if levels > 2]
-    cells = drawn.reshape(len(drawn), *wide)
-    for axis in range(1, cells.ndim):
-        cells = differences(cells, axis)
+def _drawn_shape(kinds: tuple[Column, ...]) -> list[int]:
+    drawn = (kind.levels - (kind.root is not None) for kind in kinds if kind.levels > 2)
+    return list(drawn)
+
+
+def to_coordinates(drawn: npt.NDArray[Any], kinds: tuple[Column, ...]) -> npt.NDArray[Any]:
+    """Noise (c, coordinates) on residuals of columns of some kinds, from (c, drawn_size)."""
+    cells = drawn.reshape(len(drawn), *_drawn_shape(kinds))
+    wide = [kind for kind in kinds if kind.levels > 2]
+    for axis, kind in enumerate(wide, start=1):
+        cells = differences(cells, axis) if kind.root is None else along(kind.root, cells, axis)
     return cells.reshape(len(drawn), -1)
 
 
@@ -267,45 +274,59 @@ def residual_numbers(noise: ResidualNoise) -> list[Numbers]:
     found = []
     for group in noise.residuals.groups:
         scales = noise.scales[group.numbers]
-        step = max(1, BLOCK // drawn_size(group.shape))
+        step = max(1, BLOCK // drawn_size(group.kinds))
         for start in range(0, len(scales), step):
             own = scales[start : start + step]
-            vector, near = residual_vector(group.shape, own), near_residuals(group.shape, own)
+            vector, near = residual_vector(group.kinds, own), near_residuals(group.kinds, own)
             found.append(Numbers(vector, near))
     return found
 
 
-def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Draw], Vector]:
-    """Noise on the coordinates of residuals of one shape; `scales` has one entry per residual."""
-    size = drawn_size(shape)
+def residual_vector(kinds: tuple[Column, ...], scales: FloatArray) -> Callable[[Draw], Vector]:
+    """Noise on the coordinates of residuals of equal kinds; one entry of `scales` per residual."""
+    size = drawn_size(kinds)
     variables = scaled_variables(gaussians, np.repeat(scales, size))
 
     def vector(draw: Draw) -> Vector:
         drawn = np.array(variables(draw), dtype=object)
-        return list(to_coordinates(drawn.reshape(-1, size), shape).ravel())
+        return list(to_coordinates(drawn.reshape(-1, size), kinds).ravel())
 
     return vector
 
 
-def near_residuals(shape: tuple[int, ...], scales: FloatArray) -> NearVector:
-    size = drawn_size(shape)
+def near_residuals(kinds: tuple[Column, ...], scales: FloatArray) -> NearVector:
+    size = drawn_size(kinds)
     factors = np.repeat(scales, size)
     standard = near_gaussians(len(factors), 1.0)
+    wide = [kind for kind in kinds if kind.levels > 2]
 
     def evaluate(words: Words) -> Near:
         values, errors = standard.evaluate(words)
         values = factors * values
         errors = factors * errors * (1 + 2.0**-40) + rounding_error(values)
-        cells = values.reshape(-1, *(levels for levels in shape if levels > 2))
+        cells = values.reshape(-1, *_drawn_shape(kinds))
         off = errors.reshape(cells.shape)
-        for axis in range(1, cells.ndim):
-            first, rest = np.split(cells, [1], axis=axis)
-            one, others = np.split(off, [1], axis=axis)
-            cells = first - rest
-            off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)
+        for axis, kind in enumerate(wide, start=1):
+            if kind.root is None:
+                first, rest = np.split(cells, [1], axis=axis)
+                one, others = np.split(off, [1], axis=axis)
+                cells = first - rest
+                off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)
+            else:
+                cells, off = near_product(kind.root, cells, off, axis)
         return cells.ravel(), off.ravel()
 
     return NearVector(standard.count, evaluate)
+
+
+def near_product(root: FloatArray, cells: FloatArray, off: FloatArray, axis: int) -> Near:
+    """`root` times each vector along an axis, and bounds on the errors, from those of `cells`."""
+    # A sum of r products, in any order, is off by at most r 2^-52 times the sum of their moduli, if
+    # none underflows. The factor 1 + 2^-40 covers the rounding of the bounds themselves.
+    sizes = along(np.abs(root), np.abs(cells), axis)
+    passed_on = along(np.abs(root), off, axis)
+    rounded = len(root) * (2.0**-52 * sizes + 2.0**-1000)
+    return along(root, cells, axis), (passed_on + rounded) * (1 + 2.0**-40)
 
 
 # Scales that are proved to give a guarantee

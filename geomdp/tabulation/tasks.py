@@ -18,6 +18,7 @@ from geomdp.workloads import (
     MarginalTables,
     Parities,
     Prefixes,
+    ProductQueries,
     RandomSigns,
     Ranges,
     SecondMoment,
@@ -179,7 +180,15 @@ def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:
 
 
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
-    k = _order(argument, "marginals", columns)
+    order, comma, asked = argument.partition(",")
+    k = _order(order, "marginals", columns)
+    if comma:
+        ways = dict(_column_asked(columns, part) for part in asked.split(","))
+        _limit(math.comb(len(columns), k), f"marginals:{argument}", MAX_CELLS)
+        tables = list(itertools.combinations(columns, k))
+        said = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
+        named = ", ".join(f"{name} by {way.name}" for name, way in ways.items() if way)
+        return _products(columns, tables, ways, f"{said}, {named}")
     sizes = {name: len(levels) for name, levels in columns.items()}
     # Each table has at least one cell. So if the number of tables is above the limit on cells,
     # refuse the tables before they are listed.
@@ -203,10 +212,93 @@ def _histogram(columns: ColumnLabels, argument: str) -> Task:
     return Task(Histogram(math.prod(sizes)), tuple(columns), described, labels, joint)
 
 
+@dataclass(frozen=True)
+class Way:
+    """A way to ask a column in brackets: age[prefixes]. It has a query for each of its labels."""
+
+    name: str
+    queries: Callable[[int], Workload]
+    labels: Callable[[str, Sequence[str]], list[str]]
+
+
+def _prefix_labels(name: str, levels: Sequence[str]) -> list[str]:
+    return [f"{name}<={level}" for level in levels]
+
+
+def _range_labels(name: str, levels: Sequence[str]) -> list[str]:
+    pairs = itertools.combinations_with_replacement(levels, 2)
+    return [f"{low}<={name}<={high}" for low, high in pairs]
+
+
+WAYS = (Way("prefixes", Prefixes, _prefix_labels), Way("ranges", Ranges, _range_labels))
+
+
+def _column_asked(columns: ColumnLabels, text: str) -> tuple[str, Way | None]:
+    """A column such as ``age`` or ``age[ranges]``, and how it is asked; None for its levels."""
+    text = text.strip()
+    if text in columns:
+        return text, None
+    name, _, rest = text.partition("[")
+    way = next((way for way in WAYS if rest == f"{way.name}]"), None)
+    if way is None or name not in columns:
+        known = ", ".join(f"COLUMN[{way.name}]" for way in WAYS)
+        raise ValueError(
+            f"a column must be written COLUMN, {known}, with COLUMN among {', '.join(columns)}; "
+            f"got {text!r}"
+        )
+    return name, way
+
+
+def _tables(columns: ColumnLabels, argument: str) -> Task:
+    ways: dict[str, Way | None] = {}
+    tables = []
+    for part in argument.split(","):
+        asked = [_column_asked(columns, text) for text in part.split("*")]
+        for name, way in asked:
+            if ways.setdefault(name, way) != way:
+                raise ValueError(
+                    f"column {name!r} must be asked in the same way in all tables; got {argument!r}"
+                )
+        tables.append(tuple(name for name, _ in asked))
+    used = {name: labels for name, labels in columns.items() if name in ways}
+    return _products(used, tables, ways, f"{_plural(len(tables), 'table')}: {argument}")
+
+
+def _products(
+    columns: ColumnLabels,
+    tables: Sequence[tuple[str, ...]],
+    ways: Mapping[str, Way | None],
+    described: str,
+) -> Task:
+    """The task of tables with some columns asked by prefixes or ranges."""
+    asked = {name: way for name, way in ways.items() if way is not None}
+    labels = {
+        name: asked[name].labels(name, levels)
+        if name in asked
+        else [f"{name}={level}" for level in levels]
+        for name, levels in columns.items()
+    }
+    ordered = [tuple(name for name in columns if name in table) for table in tables]
+    cells = sum(math.prod(len(columns[name]) for name in table) for table in ordered)
+    products = sum(math.prod(len(labels[name]) for name in table) for table in ordered)
+    _limit(max(cells, products), described, MAX_CELLS)
+    sizes = {name: len(levels) for name, levels in columns.items()}
+    named = [
+        ",".join(product)
+        for table in ordered
+        for product in itertools.product(*(labels[name] for name in table))
+    ]
+    if not asked:
+        crossed = tuple(_table(columns, table) for table in ordered)
+        return Task(ChosenTables(sizes, tables), tuple(columns), described, named, crossed)
+    queries = {name: way.queries(sizes[name]) for name, way in asked.items()}
+    return Task(ProductQueries(sizes, tables, queries), tuple(columns), described, named)
+
+
 def _prefixes(columns: ColumnLabels, argument: str) -> Task:
     levels = _levels(columns, argument, "prefixes")
     _limit(len(levels), f"prefixes:{argument}")
-    labels = [f"{argument}<={level}" for level in levels]
+    labels = _prefix_labels(argument, levels)
     described = f"all prefixes of the {len(levels)} levels of {argument}"
     return Task(Prefixes(len(levels)), (argument,), described, labels)
 
@@ -215,8 +307,7 @@ def _ranges(columns: ColumnLabels, argument: str) -> Task:
     levels = _levels(columns, argument, "ranges")
     workload = Ranges(len(levels))
     _limit(workload.n_queries, f"ranges:{argument}")
-    pairs = itertools.combinations_with_replacement(levels, 2)
-    labels = [f"{low}<={argument}<={high}" for low, high in pairs]
+    labels = _range_labels(argument, levels)
     described = f"all intervals of the {len(levels)} levels of {argument}"
     return Task(workload, (argument,), described, labels)
 
@@ -289,6 +380,13 @@ def _binary_order(columns: ColumnLabels, argument: str, name: str) -> int:
 
 WORKLOAD_KINDS = (
     WorkloadKind("marginals", "K", "all cells of all K-way tables of the columns", _marginals),
+    WorkloadKind(
+        "tables",
+        "COLUMN*COLUMN,...",
+        "cells of chosen tables; age[prefixes] or age[ranges] asks for these in place of each age; "
+        "so does marginals:K,age[ranges]",
+        _tables,
+    ),
     WorkloadKind("histogram", "", "all cells of the joint table of the columns", _histogram),
     WorkloadKind("prefixes", "COLUMN", "share of records at or below each level", _prefixes),
     WorkloadKind("ranges", "COLUMN", "share of records in each interval of levels", _ranges),

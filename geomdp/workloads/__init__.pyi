@@ -18,6 +18,7 @@ from .finite import Ranges as Ranges
 from .moments import BoxSecondMoment as BoxSecondMoment
 from .moments import Means as Means
 from .moments import SecondMoment as SecondMoment
+from .product_queries import ProductQueries as ProductQueries
 from .smooth import SmoothQueries as SmoothQueries
 from .tables import ChosenTables as ChosenTables
 from .tables import MarginalTables as MarginalTables

@@ -52,6 +52,7 @@ from geomdp.workloads import (
     Means,
     Parities,
     Prefixes,
+    ProductQueries,
     RandomSigns,
     Ranges,
     SecondMoment,
@@ -64,6 +65,7 @@ ONE, GAUSS, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(0.8, 1e-6)
 REPLACE = Adjacency.REPLACE_ONE
 PAIRS = MarginalTables([2, 3], 2)
 TABLES = MarginalTables([2, 3, 1, 2], 2)
+PRODUCTS = ProductQueries({"a": 2, "b": 3}, [["a", "b"]], {"b": Prefixes(3)})
 REALS = Explicit(np.random.default_rng(0).uniform(-1, 1, (3, 7)))
 STRETCHED = LinearMap(Marginals(3, 1), np.diag([1.0, 0.3, 0.07]))
 SIMPLEX = Explicit(np.random.default_rng(1).uniform(-1, 1, (3, 4)))
@@ -152,7 +154,10 @@ STRATEGIES = {
 MEASURED = {
     name: row(Matrix, workload, PureDP(0.7), strategy=strategy)
     for name, (workload, strategy) in STRATEGIES.items()
-} | {"residuals": row(ResidualGaussian, MarginalTables([2, 3, 2], 2), GAUSS)}
+} | {
+    "residuals": row(ResidualGaussian, MarginalTables([2, 3, 2], 2), GAUSS),
+    "residuals of products": row(ResidualGaussian, PRODUCTS, GAUSS),
+}
 ROWS = AS_IT_IS | GAUSSIANS | BODIES | REAL | MEASURED
 #: Only for replace-one: under add/remove, the hull of K and -K is neither a box nor a simplex.
 REPLACE_ONLY = {"k-norm of a stretched box", "k-norm of a simplex"}

@@ -14,7 +14,7 @@ from geomdp.noise.gaussian import ResidualNoise, near_residuals, residual_number
 from geomdp.noise.rounding import Draw, Numbers, Rounded, UniformBits
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.workloads import MarginalTables
-from geomdp.workloads.structure import Residuals
+from geomdp.workloads.residuals import Column, Residuals, categories
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 
 #: The residuals of the number of records, of three columns and of three pairs of columns have
@@ -22,14 +22,17 @@ from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seed
 RESIDUALS = Residuals(MarginalTables([2, 3, 2], 2))
 SCALES = np.array([0.0, 2.0, 3.0, 0.7, 1.5, 0.9, 4.0])
 
+#: A column of four levels whose noise is a triangular matrix times three variables.
+ROOTED = Column(4, root=np.array([[1.0, 0, 0], [0.3, 1.1, 0], [1 / 3, -0.7, 1e-3]]))
+
 
 def test_the_noise_is_that_of_the_proof():
     """The noise is equal to differences of Gaussian variables, rounded by mpmath at 400 bits."""
-    shape, scales, grid = (2, 3, 4), np.array([0.7, 12.5]), 11
+    kinds, scales, grid = tuple(map(categories, (2, 3, 4))), np.array([0.7, 12.5]), 11
     rounded = Rounded(
-        [Numbers(residual_vector(shape, scales), near_residuals(shape, scales))], grid
+        [Numbers(residual_vector(kinds, scales), near_residuals(kinds, scales))], grid
     )
-    balls = Rounded([Numbers(residual_vector(shape, scales))], grid)
+    balls = Rounded([Numbers(residual_vector(kinds, scales))], grid)
     for seed in range(5):
         with mpmath.workprec(REFERENCE_BITS):
             draws = np.array(Reference(seeded(seed)).gaussians(24), dtype=object).reshape(2, 3, 4)
@@ -41,16 +44,35 @@ def test_the_noise_is_that_of_the_proof():
         assert balls.draw(seeded(seed)) == expected
 
 
-def test_float_errors_are_proved():
+@pytest.mark.parametrize("rooted", [False, True])
+def test_float_errors_are_proved(rooted):
     """The exact value differs from the float value by at most the stated error."""
-    shape, scales = (3, 5), np.array([1.0, 1e-3, 1e3])
-    near, exact = near_residuals(shape, scales), residual_vector(shape, scales)
+    first = ROOTED if rooted else categories(3)
+    kinds, scales = (first, categories(5)), np.array([1.0, 1e-3, 1e3])
+    near, exact = near_residuals(kinds, scales), residual_vector(kinds, scales)
     for seed in range(20):
         bits = UniformBits(seeded(seed))
         values, errors = near.evaluate(bits.first_words(near.count))
         for value, error, ball in zip(values, errors, exact(Draw(bits, 3)), strict=True):
             assert abs(float(ball.mid()) - value) <= error
             assert error <= 1e-9
+
+
+def test_the_noise_of_a_column_with_a_root_is_that_of_the_proof() -> None:
+    """The columns have 4, 2 and 3 levels: 3 x 3 variables give 3 x 2 coordinates."""
+    kinds, scales, grid = (ROOTED, categories(2), categories(3)), np.array([0.7, 12.5]), 11
+    vector = residual_vector(kinds, scales)
+    rounded = Rounded([Numbers(vector, near_residuals(kinds, scales))], grid)
+    for seed in range(5):
+        with mpmath.workprec(REFERENCE_BITS):
+            draws = np.array(Reference(seeded(seed)).gaussians(18), dtype=object).reshape(2, 3, 3)
+            draws *= np.array([mpf(scale) for scale in scales], dtype=object)[:, None, None]
+            root = np.array([[mpf(x) for x in row] for row in ROOTED.root.tolist()], dtype=object)
+            draws = np.array([root @ own for own in draws])
+            draws = draws[:, :, :1] - draws[:, :, 1:]
+            expected = nearest(list(draws.ravel()), grid)
+        assert rounded.draw(seeded(seed)) == expected
+        assert Rounded([Numbers(vector)], grid).draw(seeded(seed)) == expected
 
 
 @pytest.mark.parametrize("block", [1, 3, gaussian.BLOCK])

@@ -64,6 +64,18 @@ FINITE = [
     wl.LinearMap(wl.Histogram(6), _matrix(8, 6, 6)),
     wl.ChosenTables({"age": 3, "sex": 2, "region": 4}, [["sex", "age"], ["region"]], [1, 2.5]),
     wl.ChosenTables({"a": 2, "b": 3, "c": 1}, [["a"], ["a", "b", "c"]]),
+    wl.ProductQueries(
+        {"age": 4, "sex": 2, "region": 3},
+        [["sex", "age"], ["region"]],
+        {"age": wl.Prefixes(4)},
+        [1, 2.5],
+    ),
+    wl.ProductQueries(
+        {"a": 3, "b": 4},
+        [["a", "b"]],
+        {"a": wl.Ranges(3), "b": wl.Explicit([[1] * 4, [0, 1, 2, 4]])},
+    ),
+    wl.ProductQueries({"a": 1, "b": 2}, [["a", "b"], ["b"]], {"a": wl.Prefixes(1)}),
     Coarsened(wl.MarginalTables([2, 3, 2], 2), _matrix(5, 16, 7)),
     Coarsened(wl.Prefixes(9), np.tri(9)[::3]),
 ]

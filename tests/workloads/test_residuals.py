@@ -19,12 +19,8 @@ from geomdp.workloads import (
     WorkloadSizeError,
     explicit_answers,
 )
-from geomdp.workloads.structure import (
-    Residuals,
-    random_symmetry,
-    sign_products,
-    table_contrasts,
-)
+from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import random_symmetry, sign_products, table_contrasts
 from geomdp.workloads.tables import TableQueries
 
 WORKLOADS = [
@@ -130,7 +126,9 @@ def test_lengths_energies_and_variances_are_those_of_dense_matrices(workload):
         energies.append(np.trace(root @ root.T))
         covariance += variance * root @ root.T
     np.testing.assert_allclose(residuals.energies(), energies, rtol=1e-12)
-    np.testing.assert_allclose(residuals.cell_variances(variances), np.diag(covariance), rtol=1e-12)
+    np.testing.assert_allclose(
+        residuals.answer_variances(variances), np.diag(covariance), rtol=1e-12
+    )
 
 
 def test_too_many_subsets_of_columns_are_refused():

@@ -21,6 +21,7 @@ from geomdp.mechanisms.additive_noise.certify import Origin
 from geomdp.mechanisms.additive_noise.knorm import least_trace_root
 from geomdp.mechanisms.additive_noise.sums import Change, ExactSums, MeasuredSums, ResidualSums
 from geomdp.mechanisms.base import checked_workload
+from geomdp.mechanisms.strategies.column_strategies import strategy_columns
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
     Design,
@@ -45,7 +46,9 @@ from geomdp.noise.knorm import MappedNoise, sum_of_images
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
-from geomdp.workloads.structure import Residuals, sign_products
+from geomdp.workloads.product_queries import ProductQueries
+from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import sign_products
 from geomdp.workloads.tables import TableQueries
 
 #: Largest universe for which a p-identity strategy is tried by default. The search for a universe
@@ -355,9 +358,15 @@ class ResidualGaussian(AdditiveMechanism):
     tables of 100 columns with 2 to 6 levels, the set-up and the release each take seconds, and need
     less than 8 GiB of memory (figure `many_columns`).
 
-    Parameters are those of `AdditiveMechanism`. `workload` is a `MarginalTables` or a
-    `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. A table with a
-    larger weight gets less noise relative to its counts.
+    `ProductQueries` are answered in the same way. A column asked by prefixes, ranges or other rows
+    W_i has a matrix A_i with A_i 1 = 0 in place of I - 11^T / l_i: the strategy of least error for
+    the queries W_i (I - 11^T / l_i) of this column alone, from a small convex program. For all
+    2-way products of three columns, the error was from 1.6% to 4.3% above the least of all
+    strategies.
+
+    Parameters are those of `AdditiveMechanism`. `workload` is a `MarginalTables`, a `ChosenTables`
+    or a `ProductQueries` of at most 2^25 queries, and `privacy` a `ZCDP` or an `ApproxDP`. A table
+    with a larger weight gets less noise relative to its counts.
 
     Notes
     -----
@@ -373,13 +382,20 @@ class ResidualGaussian(AdditiveMechanism):
     The residual of A = {} is the number of records; if public (replace-one), its s_A is 0. The
     sampler is exact.
 
+    For products of queries, let u_i be the largest squared length of A_i e_j, and -v_i the least
+    inner product of two of these vectors. Both are bounded in ball arithmetic for the A_i that
+    belongs to the noise that is drawn, whatever the convex program returned. The sum over A of
+    c_A / s_A is linear in each of these inner products, so it is at most the largest one over D of
+    the formula with u_i in place of 1 - 1 / l_i and v_i in place of 1 / l_i.
+
     Error: exactly (sum over A of v_A s_A / m)^(1/2) / n per query. v_A is the sum over tables T
     that contain A, with weights w_T, of w_T^2 p_A (product over A of l_i) / (product over T - A of
-    l_j).
+    l_j). For products, p_A (product over A of l_i) is the product over A of the total variance of
+    W_i from unit noise on A_i, and 1 / l_j is ||W_j 1||^2 / l_j^2.
 
-    Under add/remove, no linear mechanism with Gaussian noise has less error. Under replace-one,
-    none has an error smaller by more than a share of 1e-7, if the search for the s_A ends within
-    100 rounds (see `best_scales`), in two cases:
+    For tables under add/remove, no linear mechanism with Gaussian noise has less error. Under
+    replace-one, none has an error smaller by more than a share of 1e-7, if the search for the s_A
+    ends within 100 rounds (see `best_scales`), in two cases:
 
     * `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. Put columns
       with equal numbers of levels in one class. A profile states, for each class, the number of
@@ -392,7 +408,8 @@ class ResidualGaussian(AdditiveMechanism):
 
     References
     ----------
-    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner); formula sheet X-RES, X-GRID, GEN-2.
+    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner, and ResidualPlanner+ in version 5); formula sheet
+    X-RES, X-PROD, X-GRID, GEN-2.
 
     Examples
     --------
@@ -401,11 +418,21 @@ class ResidualGaussian(AdditiveMechanism):
     >>> mechanism = gd.mechanisms.ResidualGaussian(workload, n=10_000, privacy=gd.ZCDP(0.5))
     >>> round(mechanism.predicted_rmse.value * 10_000, 2)
     10.35
+
+    Counts of records up to each age, by region:
+
+    >>> prefixes = gd.workloads.Prefixes(64)
+    >>> workload = gd.workloads.ProductQueries(
+    ...     {"region": 4, "age": 64}, [["region", "age"]], {"age": prefixes}
+    ... )
+    >>> mechanism = gd.mechanisms.ResidualGaussian(workload, n=10_000, privacy=gd.ZCDP(0.5))
+    >>> round(mechanism.predicted_rmse.value * 10_000, 2)
+    2.99
     """
 
     accepts, origin = (ZCDP, ApproxDP), Origin.FORMULA
     privacy: ZCDP | ApproxDP
-    workload: TableQueries
+    workload: TableQueries | ProductQueries
 
     def __init__(
         self,
@@ -415,20 +442,22 @@ class ResidualGaussian(AdditiveMechanism):
         privacy: ZCDP | ApproxDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        if not isinstance(workload, TableQueries):
-            raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
+        if not isinstance(workload, TableQueries | ProductQueries):
+            raise ValueError(
+                f"workload must be MarginalTables, ChosenTables or ProductQueries, got {workload!r}"
+            )
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
 
     def _prepare(self) -> None:
         if self.workload.n_queries > MAX_ANSWERS:
             raise WorkloadSizeError(
-                f"tables must have at most 2^25 cells in all, got {self.workload.n_queries}"
+                f"tables must have at most 2^25 queries in all, got {self.workload.n_queries}"
             )
         super()._prepare()
 
     @cached_property
     def _residuals(self) -> Residuals:
-        return Residuals(self.workload)
+        return Residuals(self.workload, strategy_columns(self.workload))
 
     @cached_property
     def _best(self) -> ResidualScales:

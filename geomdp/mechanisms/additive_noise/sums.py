@@ -54,7 +54,8 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from geomdp.workloads.base import CHUNK_ROWS, Totals
-from geomdp.workloads.structure import Residuals
+from geomdp.workloads.product_queries import ProductQueries
+from geomdp.workloads.residuals import Residuals
 from geomdp.workloads.tables import COUNT_ROWS, TableQueries
 from geomdp.workloads.universes import Records
 
@@ -511,7 +512,7 @@ def _parts(noise: Noise) -> list[Noise]:
 class ResidualSums(ExactSums):
     """Coordinates of the residuals of tables, whole numbers that a record changes by at most 1."""
 
-    workload: TableQueries
+    workload: TableQueries | ProductQueries
     residuals: Residuals
 
     capacity = LARGEST_SUM - 1
@@ -519,9 +520,9 @@ class ResidualSums(ExactSums):
     def totals(self, records: AnyRecords) -> Totals:
         """Number of records, and the coordinates of all residuals."""
         if isinstance(records, CountedRecords):
-            counted = records.cell_counts(self.workload)
+            counted = records.cell_counts(self.residuals.cells)
         else:
-            counted = self.workload.cell_counts(records)
+            counted = self.residuals.cells.cell_counts(records)
         return Totals(counted.count, self.residuals.of_counts(counted.sums[None])[0])
 
     def grid(self, noise: Noise) -> int:

@@ -11,12 +11,13 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.privacy import Adjacency
-from geomdp.workloads.structure import ColumnSets, Residuals, SameShape, Within
+from geomdp.workloads.residuals import Column, ColumnSets, Residuals, SameShape, Within
 
 # Bounds on the squared change of all residuals between neighbours, in units of their noise. The
 # residual of a set A of columns is a part of the table of A: the part that tables of fewer columns
@@ -45,13 +46,14 @@ class LinearCost:
 
 
 def shares_of(residuals: Residuals) -> FloatArray:
-    """The p_A (sets,): the squared length of the residual of one record for each set A.
+    """The p_A (sets,): the largest squared length of the residual of one record for each set A.
 
-    p_A is the product over i in A of (1 - 1 / l_i), so these prices give the cost under add/remove.
+    p_A is the product over i in A of (1 - 1 / l_i), or of the `Column.share` of other noise. These
+    prices give the cost under add/remove.
     """
     shares = np.empty(residuals.count)
     for group in residuals.groups:
-        shares[group.numbers] = math.prod(1 - 1 / levels for levels in group.shape)
+        shares[group.numbers] = math.prod(kind.share_float for kind in group.kinds)
     return shares
 
 
@@ -65,14 +67,15 @@ def capped_cost(residuals: Residuals) -> LinearCost:
                    (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
 
     It is below 2 p_A for even |E|, and 2 p_A (1 + prod over E of 1 / (l_i - 1)) for odd |E|. So it
-    is largest, 2 p_A l / (l - 1), if E is the column of A with the fewest levels l.
+    is largest, 2 p_A l / (l - 1), if E is the column of A with the fewest levels l. For other noise
+    (`Column`), against / share takes the place of 1 / (l - 1).
     """
     prices = 2 * shares_of(residuals)
     prices[0] = 0.0  # the number of records, the residual of the empty set, is public
     for group in residuals.groups:
-        if group.shape:
-            fewest = min(group.shape)
-            prices[group.numbers] *= fewest / (fewest - 1)
+        if group.kinds:
+            largest = max(kind.against / kind.share for kind in group.kinds)
+            prices[group.numbers] *= float(1 + largest)
     return LinearCost(prices)
 
 
@@ -89,12 +92,17 @@ class ProfileCost:
     It counts all possible sets of each kind. It is an upper bound, because c_A(D) of `capped_cost`
     is at least 0 and does not decrease in any l_i. It is exact if levels within classes and
     precisions within kinds are equal, and all possible sets of each kind are measured.
+
+    For other noise (`Column`), u = share and v = against take the places of 1 - 1 / l and 1 / l. A
+    pair of records costs the sum of 2 s_A (prod over A of u_i - prod over A of g_i), where -v_i <=
+    g_i <= u_i is the inner product of the images of their levels of column i. The sum is linear in
+    each g_i. So it is largest if each g_i is -v_i (i in D) or u_i, and increases with u_i and v_i.
     """
 
     def __init__(self, residuals: Residuals, classes: Sequence[Sequence[int]]) -> None:
         self.classes = [list(members) for members in classes]
-        levels = residuals.workload.levels
-        class_of = np.zeros(len(levels), dtype=np.int64)
+        columns = residuals.columns
+        class_of = np.zeros(len(columns), dtype=np.int64)
         for g, members in enumerate(self.classes):
             class_of[members] = g
         parts = [_kinds(group, class_of, len(self.classes)) for group in residuals.groups]
@@ -104,11 +112,11 @@ class ProfileCost:
         self.kind = np.asarray(kind).ravel()
         self.most = self.kinds.max(axis=0).tolist()
         self.factors = [
-            _krawtchouk(len(members), max(levels[i] for i in members), most)
+            _krawtchouk(len(members), *_largest([columns[i] for i in members]), most)
             for members, most in zip(self.classes, self.most, strict=True)
         ]
         #: For each kind, 2 times the sum of p_A over all possible sets; 0 for the empty set. Each
-        #: column counts with the largest number of levels in its class.
+        #: column counts with the largest number of levels in its class (`_largest`).
         self.totals = 2 * self._products([0] * len(self.classes))
         self.totals[~self.kinds.any(axis=1)] = 0.0
         self.counts = np.bincount(self.kind, minlength=len(self.kinds))
@@ -164,13 +172,14 @@ def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
     The first has classes of similar levels. If at most 22 columns occur, the second has a class for
     each column.
     """
-    levels = residuals.workload.levels
+    columns = residuals.columns
     used = sorted({i for group in residuals.groups for i in np.unique(group.columns).tolist()})
-    by_level = [[i for i in used if levels[i] == n] for n in sorted({levels[i] for i in used})]
+    like = [(kind.root is not None, _levels_like(kind)) for kind in columns]
+    by_level = [[i for i in used if like[i] == one] for one in sorted({like[i] for i in used})]
     while math.prod(len(members) + 1 for members in by_level) > MAX_PROFILES:
         if len(by_level) == 1:
             return []
-        inverses = [1 / max(levels[i] for i in members) for members in by_level]
+        inverses = [1 / max(_levels_like(columns[i]) for i in members) for members in by_level]
         gaps = [a - b for a, b in itertools.pairwise(inverses)]
         g = int(np.argmin(gaps))
         by_level[g : g + 2] = [by_level[g] + by_level[g + 1]]
@@ -187,16 +196,29 @@ def _kinds(group: ColumnSets, class_of: IntArray, classes: int) -> IntArray:
     return found
 
 
-def _krawtchouk(count: int, levels: int, most: int) -> FloatArray:
+def _levels_like(kind: Column) -> float:
+    """The levels l, or the l for which against / share is 1 / (l - 1)."""
+    return kind.levels if kind.root is None else float(1 + kind.share / kind.against)
+
+
+def _largest(columns: Sequence[Column]) -> tuple[Fraction, Fraction]:
+    """A share and an against for which no pair of records costs less than for one of `columns`."""
+    if all(kind.root is None for kind in columns):
+        most = max(columns, key=lambda kind: kind.levels)
+        return most.share, most.against
+    return max(kind.share for kind in columns), max(kind.against for kind in columns)
+
+
+def _krawtchouk(count: int, share: Fraction, against: Fraction, most: int) -> FloatArray:
     """The matrix of K_g(d, a) of `ProfileCost`, d to count, a to most, each entry rounded once."""
     found = np.empty((count + 1, most + 1))
     for d in range(count + 1):
         for a in range(most + 1):
             terms = (
-                (-1) ** e * math.comb(d, e) * math.comb(count - d, a - e) * (levels - 1) ** (a - e)
+                math.comb(d, e) * math.comb(count - d, a - e) * (-against) ** e * share ** (a - e)
                 for e in range(min(a, d) + 1)
             )
-            found[d, a] = sum(terms) / levels**a
+            found[d, a] = float(sum(terms))
     return found
 
 
@@ -233,19 +255,19 @@ class TableCost:
                 numbers = own.group.first + own.rows
                 self.equal += np.bincount(numbers, self._part(tables, own), residuals.count)
         self.equal[0] = 0.0
-        self._changes = {tables.shape: _changes(tables) for tables in residuals.tables}
+        self._changes = {tables.kinds: _changes(tables) for tables in residuals.tables}
 
     def _part(self, tables: SameShape, own: Within) -> FloatArray:
         """w_T^2 / product over T - A of l_j for each table T."""
         rest = math.prod(n for i, n in enumerate(tables.shape) if i not in own.axes)
-        weights = self.residuals.workload.table_weights[tables.numbers]
+        weights = self.residuals.cells.table_weights[tables.numbers]
         return np.asarray(weights**2 / rest)
 
     def at_most(self, precisions: FloatArray) -> float:
         """A proved upper bound on the cost of precisions (sets,)."""
         found: list[float] = []
         for tables in self.residuals.tables:
-            changes = self._changes[tables.shape]
+            changes = self._changes[tables.kinds]
             held = np.zeros((len(tables.numbers), len(changes)))
             for place, own in enumerate(tables.within):
                 if own.axes:
@@ -258,17 +280,20 @@ class TableCost:
         # a table is a tiny share of the mean of this sum over all D. The mean is at most the
         # largest value.
         subsets = max(len(tables.within) for tables in self.residuals.tables)
-        operations = len(self.residuals.workload.tables) + subsets
+        operations = len(self.residuals.cells.tables) + subsets
         return math.fsum(found) * (1 + SUM_ERROR + 4 * operations * UNIT)
 
 
 def _changes(tables: SameShape) -> FloatArray:
-    """An array (sets, sets): c_A(D) for all sets A and D of columns of one table."""
+    """An array (sets, sets): bounds on c_A(D) for all sets A and D of columns of one table."""
     found = np.empty((len(tables.within), len(tables.within)))
     for a, own in enumerate(tables.within):
-        p = math.prod(1 - 1 / tables.shape[i] for i in own.axes)
+        p = math.prod(tables.kinds[i].share_float for i in own.axes)
         for d, other in enumerate(tables.within):
-            signs = ((i not in other.axes) - 1 / tables.shape[i] for i in own.axes)
+            signs = (
+                -float(tables.kinds[i].against) if i in other.axes else tables.kinds[i].share_float
+                for i in own.axes
+            )
             found[a, d] = 2 * (p - math.prod(signs))
     return np.maximum(found, 0.0)
 
@@ -331,10 +356,13 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     best of several proved upper bounds on the cost is used.
     """
     energies = residuals.energies()
+    if not energies.min() > 0:
+        # A residual with an energy of 0 would get no noise.
+        raise ArithmeticError(f"every residual must have an energy above 0, got {energies.min()}")
     if adjacency is Adjacency.ADD_REMOVE:
         alone = LinearCost(shares_of(residuals))
         closed = _calibrated(energies, _closed_form(energies, alone), alone)
-        return replace(closed, is_best=True)
+        return replace(closed, is_best=residuals.categorical)
     found: list[ResidualScales] = []
     for classes in replace_one_classes(residuals):
         cost = ProfileCost(residuals, classes)
@@ -345,13 +373,13 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
             # The search constrains only some profiles, so its energy is at most the least energy.
             # Precisions divided by the largest cost are allowed, and have at most the least energy
             # times this cost.
-            is_best = few and cost.at_most(precisions) <= 1 + UNSOLVED
+            is_best = few and cost.at_most(precisions) <= 1 + UNSOLVED and residuals.categorical
             break
     else:
         is_best = False
         capped = capped_cost(residuals)
         found.append(_calibrated(energies, _closed_form(energies, capped), capped))
-        if sum(4 ** len(table) for table in residuals.workload.tables) <= MAX_COMPARED:
+        if sum(4 ** len(table) for table in residuals.cells.tables) <= MAX_COMPARED:
             by_table = TableCost(residuals)
             mixed = _between(energies, by_table)
             found += [_calibrated(energies, precisions, by_table) for precisions in mixed]

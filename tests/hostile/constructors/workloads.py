@@ -27,6 +27,13 @@ WORKLOADS: dict[str, Constructor] = {
         tables=[("a",), ("b",)],
         weights=[1.0, 2.0],
     ),
+    "ProductQueries": of(
+        workloads.ProductQueries,
+        columns={"a": 2, "b": 3},
+        tables=[("a",), ("b",)],
+        queries={"b": workloads.Prefixes(3)},
+        weights=[1.0, 2.0],
+    ),
     "Explicit": of(workloads.Explicit, "matrix:matrix", matrix=np.eye(3)),
     "RandomSigns": of(workloads.RandomSigns, "m:whole N:whole", m=3, N=4, rng=0),
     "LinearMap": of(
