@@ -61,6 +61,7 @@ from geomdp.noise import GaussianNoise
 from geomdp.privacy import ZCDP, ApproxDP, Exact, PureDP, gaussian_scale
 from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads import Marginals, Parities, Workload, WorkloadSizeError
+from geomdp.workloads.product_queries import ProductQueries
 from geomdp.workloads.tables import TableQueries
 
 # A quick lower bound on the error of `Projected`, for log-concave noise
@@ -172,7 +173,7 @@ class Trials:
         def build() -> Mechanism:
             if floor is not None and candidate.is_stronger(known):
                 known.check_floor("error", floor)
-                if isinstance(known.workload, TableQueries | Marginals | Parities):
+                if isinstance(known.workload, TableQueries | ProductQueries | Marginals | Parities):
                     known.check_cost("set-up", work=PURE_TABLES_SHARE * axes_work(known.workload))
             return candidate.compared(known)
 

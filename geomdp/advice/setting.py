@@ -34,7 +34,7 @@ from geomdp.privacy import Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
-from geomdp.workloads.product_queries import ProductQueries
+from geomdp.workloads.product_queries import ProductQueries, cells_of
 from geomdp.workloads.structure import pair_levels
 from geomdp.workloads.tables import TableQueries
 
@@ -291,8 +291,7 @@ def check_residual_gaussian(setting: Setting) -> None:
     if not isinstance(workload, TableQueries | ProductQueries):
         raise InapplicableError("the queries are not those of tables of columns")
     cells = workload.n_queries
-    tables = workload.workload.tables if isinstance(workload, ProductQueries) else workload.tables
-    subsets = sum(2 ** len(table) for table in tables)
+    subsets = sum(2 ** len(table) for table in cells_of(workload).tables)
     work = CELL_OPERATIONS * cells + SUBSET_OPERATIONS * subsets
     setting.check_cost("set-up", memory=float(RESIDUAL_BYTES * (cells + subsets)), work=float(work))
 

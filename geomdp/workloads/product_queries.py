@@ -14,7 +14,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import batch, require_type
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.explicit import LinearMap, explicit_answers
-from geomdp.workloads.tables import ChosenTables
+from geomdp.workloads.tables import ChosenTables, TableQueries
 from geomdp.workloads.universes import FiniteUniverse, Records
 
 #: Largest number of levels of a column that is asked by other queries than its levels.
@@ -231,6 +231,11 @@ class ProductQueries(LinearMap):
             for table in self.workload.tables
             for product in itertools.product(*(own[i] for i in table))
         ]
+
+
+def cells_of(workload: TableQueries | ProductQueries) -> TableQueries:
+    """The tables whose cells determine the answers."""
+    return workload.workload if isinstance(workload, ProductQueries) else workload
 
 
 def along(matrix: FloatArray, values: FloatArray, axis: int) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.base import WorkloadSizeError
-from geomdp.workloads.product_queries import ProductQueries, along
+from geomdp.workloads.product_queries import ProductQueries, along, cells_of
 from geomdp.workloads.tables import TableQueries
 
 #: Largest number of pairs of a table and a set of columns within it. All 3-way tables of 100
@@ -90,7 +90,10 @@ class Column:
     @property
     def _on_differences(self) -> FloatArray:
         inverse = np.linalg.pinv(self._contrast)
-        return np.asarray(inverse if self.factor is None else self.factor @ inverse)
+        if self.factor is None:
+            return np.asarray(inverse)
+        # Differences tell nothing of a constant query. The subtraction makes its row exactly 0.
+        return np.asarray((self.factor - self.factor[:, :1]) @ inverse)
 
 
 @functools.cache
@@ -123,7 +126,7 @@ class Residuals:
         self, workload: TableQueries | ProductQueries, columns: Sequence[Column] | None = None
     ) -> None:
         #: The tables whose cells are counted.
-        self.cells = workload.workload if isinstance(workload, ProductQueries) else workload
+        self.cells = cells_of(workload)
         pairs = sum(2 ** len(table) for table in self.cells.tables)
         if pairs > MAX_PAIRS:
             raise WorkloadSizeError(

@@ -140,6 +140,7 @@ REAL = {
 STRATEGIES = {
     "marginals": (TABLES, WeightedMarginals()),
     "marginals of simplex noise": (TABLES, WeightedMarginals(SimplexCells())),
+    "cells of products": (PRODUCTS, WeightedMarginals()),
     "signs of tables": (MarginalTables([2, 2, 2], 2), WeightedSigns()),
     "signs of marginals": (Marginals(4, 2), WeightedSigns()),
     "signs of parities": (Parities(4, 2), WeightedSigns()),

@@ -29,7 +29,16 @@ from geomdp.mechanisms.strategies.tables import Interactions, TableMap
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.knorm import sum_of_images
 from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import ChosenTables, MarginalTables, explicit_answers
+from geomdp.workloads import (
+    ChosenTables,
+    Explicit,
+    MarginalTables,
+    Prefixes,
+    ProductQueries,
+    Ranges,
+    explicit_answers,
+)
+from geomdp.workloads.product_queries import cells_of
 from tests.stats import mean_agrees
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -46,6 +55,12 @@ SMALL = [
     MarginalTables([3, 2], 2),
     ChosenTables(
         {"a": 2, "b": 3, "c": 1, "d": 2}, [list("ab"), list("bcd"), ["d"]], [1.0, 2.0, 0.5]
+    ),
+    ProductQueries(
+        {"a": 4, "b": 3, "c": 1, "d": 2},
+        [list("ab"), list("bcd"), ["d"]],
+        {"a": Prefixes(4), "b": Ranges(3), "d": Explicit([[1.0, 1], [0, 3]])},
+        [1.0, 2.0, 0.5],
     ),
 ]
 
@@ -68,7 +83,7 @@ def test_error_is_that_of_dense_least_squares(workload, adjacency, cells):
     tables = [part.table for part in design.measurements]
     shares = shares_of(design, cells, adjacency)
     assert shares.sum() == pytest.approx(1, rel=1e-12)
-    rows = [indicators(workload.levels, table) for table in tables]
+    rows = [indicators(cells_of(workload).levels, table) for table in tables]
     variances = [
         cells.variance(len(C), adjacency) / t**2 for C, t in zip(rows, shares, strict=True)
     ]

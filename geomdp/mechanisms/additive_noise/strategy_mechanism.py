@@ -70,7 +70,7 @@ def _strategies(workload: Workload, cells: CellNoise) -> list[Strategy]:
     workload = enumerable(workload)
     laplace = isinstance(cells, LaplaceCells)
     found: list[Strategy] = []
-    if isinstance(workload, TableQueries):
+    if isinstance(workload, TableQueries | ProductQueries):
         found.append(WeightedMarginals(cells))
     if laplace and sign_products(workload) is not None:
         found.append(WeightedSigns())
@@ -169,6 +169,8 @@ class StrategyMechanism(AdditiveMechanism):
         # span of the answers. The basis of the span, which can be large, is not computed.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
+        if isinstance(self.workload, ProductQueries) and self.workload.whole_answers:
+            return None
         return self.change.hull
 
     def _sums(self) -> ExactSums | None:
@@ -202,7 +204,8 @@ class Hierarchical(StrategyMechanism):
     with the budget epsilon_i. The R_i are the least-squares weights, and the epsilon_i add up to
     epsilon. Of the following partitions, those with the least error for the workload are taken:
 
-    * For tables: the cells of several tables, whose columns `WeightedMarginals` chooses.
+    * For tables and `ProductQueries`: the cells of several tables, whose columns
+      `WeightedMarginals` chooses.
     * For listed universes: either a binary tree over the elements or, for at most 2^10 elements,
       the histogram together with one coarse set of soft bins (`SoftBins`).
 

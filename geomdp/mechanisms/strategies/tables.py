@@ -38,6 +38,8 @@ from geomdp.noise.base import Noise
 from geomdp.noise.knorm import Columns
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
+from geomdp.workloads.product_queries import ProductQueries, cells_of
+from geomdp.workloads.residuals import Column, Residuals
 from geomdp.workloads.structure import product_sums, record_signs, sign_products
 from geomdp.workloads.tables import TableQueries
 
@@ -60,11 +62,13 @@ class Interactions:
     The table of a set S of columns has a cell for each combination of levels: the number of records
     with these levels. It determines theta_U for all U within S: the product with [1, B_i]^T along
     the axis of each column computes them from the cells, and the inverse [1 / l_i, B_i] computes
-    the cells.
+    the cells. Products of queries are computed from the cells.
     """
 
-    def __init__(self, workload: TableQueries) -> None:
-        self.workload = workload
+    def __init__(self, asked: TableQueries | ProductQueries) -> None:
+        self.asked = asked
+        #: The tables of cells.
+        self.workload = workload = cells_of(asked)
         self.order = max(map(len, workload.tables))
         within = [S for S in workload._interacting() if min(workload.shape(S)) > 1]
         #: The sets U, the empty set first.
@@ -79,6 +83,8 @@ class Interactions:
     @cached_property
     def costs(self) -> FloatArray:
         """For each U, E ||Z||_2^2 of the noise Z on sums of answers from variance 1 on theta_U."""
+        if isinstance(self.asked, ProductQueries):
+            return self._product_residuals.energies()[self._residual_numbers]
         sizes = self.workload.table_sizes.astype(np.float64)
         return np.asarray(self._weights_by_table.T @ sizes)
 
@@ -113,11 +119,33 @@ class Interactions:
             flat = inside.transpose(1, 0, 2).reshape(size, -1)
             solved = _along_axes([_synthesis(n) for n in shape], flat)
             answers[places] = solved.reshape(size, count, -1).transpose(1, 0, 2)
-        return np.asarray(answers * self.workload.weights[:, None])
+        answers = answers * self.workload.weights[:, None]
+        if isinstance(self.asked, ProductQueries):
+            return self.asked.of_cells(answers.T).T
+        return np.asarray(answers)
 
     def variances(self, variances: FloatArray) -> FloatArray:
         """Variances of answers (m,), given the variance of the coordinates of each U (sets,)."""
+        if isinstance(self.asked, ProductQueries):
+            ordered = np.empty(len(variances))
+            ordered[self._residual_numbers] = variances
+            return self._product_residuals.answer_variances(ordered)
         return np.repeat(self._weights_by_table @ variances, self.workload.table_sizes)
+
+    @cached_property
+    def _product_residuals(self) -> Residuals:
+        """The residuals of products: noise of variance 1 on one of them is as on theta_U."""
+        assert isinstance(self.asked, ProductQueries)
+        pairs = zip(self.workload.levels, self.asked.factors, strict=True)
+        return Residuals(self.asked, [Column(levels, factor) for levels, factor in pairs])
+
+    @cached_property
+    def _residual_numbers(self) -> IntArray:
+        """The number of the residual of each set of columns in `sets`."""
+        groups = self._product_residuals.groups
+        found = [tuple(row) for group in groups for row in group.columns.tolist()]
+        number = {U: place for place, U in enumerate(found)}
+        return np.array([number[U] for U in self.sets])
 
     @cached_property
     def _weights_by_table(self) -> sp.csr_array:
@@ -211,7 +239,7 @@ class TableMap:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.interactions.workload.n_queries, self.interactions.cells(self.table)
+        return self.interactions.asked.n_queries, self.interactions.cells(self.table)
 
     @property
     def expansion(self) -> Interactions:
@@ -307,7 +335,8 @@ class WeightedMarginals:
       columns lies in one of its blocks.
 
     Every measured set that contains the columns of an interaction estimates it. Least squares
-    weighs the estimates by their precision. `cells` is the noise on the counts of a table.
+    weighs the estimates by their precision. `cells` is the noise on the counts of a table. Products
+    of queries (`ProductQueries`) are sums of the cells of tables, and weigh the interactions.
 
     References
     ----------
@@ -333,11 +362,13 @@ class WeightedMarginals:
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best split of the budget over sets of columns.
 
-        ``ValueError`` if the workload is not `MarginalTables` or `ChosenTables`, or if its tables
-        have too many cells in all or too many columns.
+        ``ValueError`` if the workload is not `MarginalTables`, `ChosenTables` or `ProductQueries`,
+        or if its tables have too many cells in all or too many columns.
         """
-        if not isinstance(workload, TableQueries):
-            raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
+        if not isinstance(workload, TableQueries | ProductQueries):
+            raise ValueError(
+                f"workload must be MarginalTables, ChosenTables or ProductQueries, got {workload!r}"
+            )
         if workload.n_queries > MAX_ANSWERS:
             raise WorkloadSizeError(
                 f"tables must have at most 2^19 cells in all, got {workload.n_queries}"
