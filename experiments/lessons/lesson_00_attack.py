@@ -9,23 +9,12 @@ app = marimo.App(width="medium", app_title="0. An attack, and a question")
 def _():
     import marimo as mo
     import numpy as np
+    from drawing import picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np
-
-
-@app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
+    return Figure, gd, mo, np, picture, slider
 
 
 @app.cell
@@ -44,7 +33,7 @@ def _(mo):
 
 
 @app.cell
-def _(mo):
+def _(mo, slider):
     ann = mo.ui.dropdown(
         {
             "healthy": (0, 0),
@@ -55,7 +44,7 @@ def _(mo):
         value="smokes",
         label="Ann",
     )
-    smokers = mo.ui.slider(0, 10, value=4, label="smokers before", show_value=True)
+    smokers = slider(0, 10, value=4, label="smokers before")
     mo.vstack([ann, smokers])
     return ann, smokers
 
@@ -81,7 +70,11 @@ def _(Figure, ann, np, picture, smokers):
 
 
 @app.cell
-def _(mo):
+def _(mo, np):
+    counts = np.array([4, 2, 3, 1])
+    kinds = ["healthy", "ill", "smokes", "smokes, ill"]
+    # Draws of scale 1; the scale only stretches them.
+    unit_noise = np.random.default_rng(29).laplace(size=(12, 4))
     mo.md(r"""
     Exact sums give a person away as soon as somebody knows the rest, and somebody always does.
     Rounding, small samples and leaving out names do not help: the difference is exact.
@@ -93,24 +86,13 @@ def _(mo):
     $\varepsilon$-differentially private (lesson 2 says what that means). A small $\varepsilon$
     protects well.
     """)
-    return
-
-
-@app.cell
-def _(np):
-    counts = np.array([4, 2, 3, 1])
-    kinds = ["healthy", "ill", "smokes", "smokes, ill"]
-    # Draws of scale 1; the scale only stretches them.
-    unit_noise = np.random.default_rng(29).laplace(size=(12, 4))
     return counts, kinds, unit_noise
 
 
 @app.cell
-def _(mo):
-    epsilon = mo.ui.slider(
-        steps=[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], value=1.0, label="ε", show_value=True
-    )
-    draw = mo.ui.slider(0, 11, value=4, label="draw of the noise", show_value=True)
+def _(mo, slider):
+    epsilon = slider(steps=[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], value=1.0, label="ε")
+    draw = slider(0, 11, value=4, label="draw of the noise")
     mo.vstack([epsilon, draw])
     return draw, epsilon
 

@@ -9,27 +9,20 @@ app = marimo.App(width="medium", app_title="1. A workload is a body")
 def _():
     import marimo as mo
     import numpy as np
+    from drawing import picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np
+    return Figure, gd, mo, np, picture, slider
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+def _(gd, mo, np):
+    # Two queries about a person with two yes/no attributes: "smokes" and "smokes and is ill".
+    workload = gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
+    kinds = ["healthy", "ill", "smokes", "smokes, ill"]
+    polytope = gd.sensitivity_polytope(workload)
     mo.md(r"""
     # 1. A workload is a body
 
@@ -49,15 +42,6 @@ def _(mo):
 
     the **sensitivity polytope** of the workload. This lesson looks at it in the plane.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    # Two queries about a person with two yes/no attributes: "smokes" and "smokes and is ill".
-    workload = gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
-    kinds = ["healthy", "ill", "smokes", "smokes, ill"]
-    polytope = gd.sensitivity_polytope(workload)
     return kinds, polytope, workload
 
 
@@ -73,10 +57,10 @@ def _(mo):
 
 
 @app.cell
-def _(kinds, mo):
+def _(kinds, mo, slider):
     # One slider for each kind. marimo does not watch a list of sliders, so each has its own name.
     healthy, ill, smoking, both = (
-        mo.ui.slider(0, 10, value=value, label=kind, show_value=True)
+        slider(0, 10, value=value, label=kind)
         for kind, value in zip(kinds, (4, 2, 3, 1), strict=True)
     )
     mo.vstack([healthy, ill, smoking, both])
@@ -147,9 +131,9 @@ def _(mo):
 
 
 @app.cell
-def _(mo):
-    first = mo.ui.slider(-0.4, 1.4, step=0.05, value=1.2, label="first answer", show_value=True)
-    second = mo.ui.slider(-0.4, 1.4, step=0.05, value=0.4, label="second answer", show_value=True)
+def _(mo, slider):
+    first = slider(-0.4, 1.4, step=0.05, value=1.2, label="first answer")
+    second = slider(-0.4, 1.4, step=0.05, value=0.4, label="second answer")
     mo.vstack([first, second])
     return first, second
 
@@ -216,7 +200,12 @@ def _(mo):
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np, slider):
+    solids = {
+        "cube": gd.bodies.VPolytope(np.indices((2, 2, 2)).reshape(3, -1).T),
+        "pairs": gd.sensitivity_polytope(gd.workloads.Parities(3, 2)),
+        "prefixes": gd.bodies.VPolytope(np.tri(4, 3, -1)),
+    }
     shown = mo.ui.dropdown(
         {
             "three attributes (cube)": "cube",
@@ -226,19 +215,9 @@ def _(mo):
         value="products of pairs of signs (tetrahedron)",
         label="three queries",
     )
-    turn = mo.ui.slider(0, 360, step=5, value=30, label="turn the solid", show_value=True)
+    turn = slider(0, 360, step=5, value=30, label="turn the solid")
     mo.vstack([shown, turn])
-    return shown, turn
-
-
-@app.cell
-def _(gd, np):
-    solids = {
-        "cube": gd.bodies.VPolytope(np.indices((2, 2, 2)).reshape(3, -1).T),
-        "pairs": gd.sensitivity_polytope(gd.workloads.Parities(3, 2)),
-        "prefixes": gd.bodies.VPolytope(np.tri(4, 3, -1)),
-    }
-    return (solids,)
+    return shown, solids, turn
 
 
 @app.cell

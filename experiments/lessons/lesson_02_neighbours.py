@@ -9,27 +9,29 @@ app = marimo.App(width="medium", app_title="2. What one record can change")
 def _():
     import marimo as mo
     import numpy as np
+    from drawing import picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np
+    return Figure, gd, mo, np, picture, slider
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+def _(gd, mo, np):
+    workload = gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
+    kinds = ["healthy", "ill", "smokes", "smokes, ill"]
+    corners = workload.evaluate(np.arange(4))
+    polytope = gd.sensitivity_polytope(workload)
+    difference = gd.difference_body(polytope)
+    # Symmetric bodies that contain K - K. Each is the smallest of its shape.
+    _steps = (corners[:, None] - corners).reshape(-1, 2)
+    _l1, _l2 = (float(np.linalg.norm(_steps, p, axis=1).max()) for p in (1, 2))
+    bodies = {
+        "K - K": difference,
+        "cross-polytope (Laplace)": gd.bodies.CrossPolytope(2, _l1),
+        "disc": gd.bodies.Ball(2, _l2),
+    }
     mo.md(r"""
     # 2. What one record can change
 
@@ -48,32 +50,14 @@ def _(mo):
     The body $K - K$ is called the **difference body**. We keep the two queries of lesson 1:
     $q_1$ = "smokes" and $q_2$ = "smokes and is ill".
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    workload = gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
-    kinds = ["healthy", "ill", "smokes", "smokes, ill"]
-    corners = workload.evaluate(np.arange(4))
-    polytope = gd.sensitivity_polytope(workload)
-    difference = gd.difference_body(polytope)
-    # Symmetric bodies that contain K - K. Each is the smallest of its shape.
-    _steps = (corners[:, None] - corners).reshape(-1, 2)
-    _l1, _l2 = (float(np.linalg.norm(_steps, p, axis=1).max()) for p in (1, 2))
-    bodies = {
-        "K - K": difference,
-        "cross-polytope (Laplace)": gd.bodies.CrossPolytope(2, _l1),
-        "disc": gd.bodies.Ball(2, _l2),
-    }
     return bodies, corners, difference, kinds, polytope
 
 
 @app.cell
-def _(kinds, mo):
+def _(kinds, mo, slider):
     old = mo.ui.dropdown(kinds, value="healthy", label="the record is")
     new = mo.ui.dropdown(kinds, value="smokes, ill", label="and becomes")
-    records = mo.ui.slider(1, 10, value=4, label="number of records n", show_value=True)
+    records = slider(1, 10, value=4, label="number of records n")
     mo.vstack([mo.hstack([old, new], justify="start", gap=2), records])
     return new, old, records
 
@@ -147,9 +131,9 @@ def _(mo):
 
 
 @app.cell
-def _(mo):
-    angle = mo.ui.slider(0, 360, step=5, value=30, label="direction of v, degrees", show_value=True)
-    length = mo.ui.slider(0.1, 3.0, step=0.1, value=2.0, label="length of v", show_value=True)
+def _(mo, slider):
+    angle = slider(0, 360, step=5, value=30, label="direction of v, degrees")
+    length = slider(0.1, 3.0, step=0.1, value=2.0, label="length of v")
     mo.vstack([angle, length])
     return angle, length
 
@@ -222,16 +206,7 @@ def _(mo):
 
 
 @app.cell
-def _(bodies, mo):
-    ball = mo.ui.dropdown(list(bodies), value="K - K", label="body B")
-    epsilon = mo.ui.slider(0.2, 2.0, step=0.2, value=1.0, label="claimed epsilon", show_value=True)
-    scale = mo.ui.slider(0.5, 1.5, step=0.1, value=1.0, label="scale of the noise", show_value=True)
-    mo.vstack([ball, epsilon, scale])
-    return ball, epsilon, scale
-
-
-@app.cell
-def _(bodies, np):
+def _(bodies, mo, np, slider):
     # The norms on the grid do not depend on the sliders, so they are computed once.
     axis = np.linspace(-3, 4, 141)
     _grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -240,7 +215,11 @@ def _(bodies, np):
         name: (body.gauge(_grid - _v) - body.gauge(_grid)).reshape(len(axis), len(axis))
         for name, body in bodies.items()
     }
-    return axis, losses
+    ball = mo.ui.dropdown(list(bodies), value="K - K", label="body B")
+    epsilon = slider(0.2, 2.0, step=0.2, value=1.0, label="claimed epsilon")
+    scale = slider(0.5, 1.5, step=0.1, value=1.0, label="scale of the noise")
+    mo.vstack([ball, epsilon, scale])
+    return axis, ball, epsilon, losses, scale
 
 
 @app.cell

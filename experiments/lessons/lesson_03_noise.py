@@ -12,41 +12,30 @@ def _():
 
     import marimo as mo
     import numpy as np
+    from drawing import picture, powers_of_ten, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
     from geomdp.geometry.sampling import ExactSampler, HitAndRun, run_chains
 
-    return ExactSampler, Figure, HitAndRun, functools, gd, io, mo, np, run_chains
+    return (
+        ExactSampler,
+        Figure,
+        HitAndRun,
+        functools,
+        gd,
+        io,
+        mo,
+        np,
+        picture,
+        powers_of_ten,
+        run_chains,
+        slider,
+    )
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
-    mo.md(r"""
-    # 3. Noise shaped like the body
-
-    Lesson 2 found a density for every symmetric body $B$ that contains $K - K$:
-    $p(z) = c\,e^{-\varepsilon \lVert z \rVert_B}$. This lesson compares bodies, **draws** from
-    the density, meets a second family that needs no difference body, and asks what a privacy
-    proof may assume about the computer that draws.
-    """)
-    return
-
-
-@app.cell
-def _(ExactSampler, gd, np):
+def _(ExactSampler, gd, mo, np):
     # The two queries of lesson 1, and symmetric bodies that contain K - K.
     polytope = gd.sensitivity_polytope(
         gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
@@ -60,6 +49,14 @@ def _(ExactSampler, gd, np):
     noises = {
         name: gd.noise.KNormNoise(body, 1.0, ExactSampler(body)) for name, body in bodies.items()
     }
+    mo.md(r"""
+    # 3. Noise shaped like the body
+
+    Lesson 2 found a density for every symmetric body $B$ that contains $K - K$:
+    $p(z) = c\,e^{-\varepsilon \lVert z \rVert_B}$. This lesson compares bodies, **draws** from
+    the density, meets a second family that needs no difference body, and asks what a privacy
+    proof may assume about the computer that draws.
+    """)
     return bodies, difference, noises, polytope
 
 
@@ -89,11 +86,9 @@ def _(mo):
 
 
 @app.cell
-def _(bodies, mo):
+def _(bodies, mo, slider):
     shown = mo.ui.multiselect(list(bodies), value=list(bodies)[:2], label="noise of")
-    share = mo.ui.slider(
-        0.1, 0.9, step=0.1, value=0.5, label="share of the noise inside", show_value=True
-    )
+    share = slider(0.1, 0.9, step=0.1, value=0.5, label="share of the noise inside")
     mo.vstack([shown, share])
     return share, shown
 
@@ -133,7 +128,21 @@ def _(Figure, difference, gd, mo, noises, picture, share, shown):
 
 
 @app.cell
-def _(mo):
+def _(gd, mo):
+    _makers = {
+        "Laplace": gd.mechanisms.Laplace,
+        "ball": gd.mechanisms.Ball,
+        "K-norm of K - K": gd.mechanisms.KNorm,
+    }
+    sizes = (3, 5, 10, 20, 50, 100, 200)
+    # At n = 1 and epsilon = 1; the error is proportional to 1 / (n epsilon).
+    errors = {
+        name: [
+            make(gd.workloads.Prefixes(m), n=1, privacy=gd.PureDP(1.0)).predicted_rmse.value
+            for m in sizes
+        ]
+        for name, make in _makers.items()
+    }
     mo.md(r"""
     **Exercise 1.** Here $\Delta_1 = 2$. Check the second row of the table with the
     formula $2d$.
@@ -167,43 +176,21 @@ def _(mo):
     $\Delta_1 = m - 1$ and $\Delta_2 = \sqrt{m - 1}$; but $K$ is a thin simplex.
     The error is known before any data is seen:
     """)
-    return
-
-
-@app.cell
-def _(gd):
-    _makers = {
-        "Laplace": gd.mechanisms.Laplace,
-        "ball": gd.mechanisms.Ball,
-        "K-norm of K - K": gd.mechanisms.KNorm,
-    }
-    sizes = (3, 5, 10, 20, 50, 100, 200)
-    # At n = 1 and epsilon = 1; the error is proportional to 1 / (n epsilon).
-    errors = {
-        name: [
-            make(gd.workloads.Prefixes(m), n=1, privacy=gd.PureDP(1.0)).predicted_rmse.value
-            for m in sizes
-        ]
-        for name, make in _makers.items()
-    }
     return errors, sizes
 
 
 @app.cell
-def _(mo):
-    population = mo.ui.slider(
-        steps=[100, 300, 1000, 3000, 10000],
-        value=1000,
-        label="number of records n",
-        show_value=True,
+def _(mo, slider):
+    population = slider(
+        steps=[100, 300, 1000, 3000, 10000], value=1000, label="number of records n"
     )
-    loss = mo.ui.slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon", show_value=True)
+    loss = slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon")
     mo.vstack([population, loss])
     return loss, population
 
 
 @app.cell
-def _(Figure, errors, gd, loss, np, picture, population, sizes):
+def _(Figure, errors, loss, np, picture, population, powers_of_ten, sizes):
     _figure = Figure(figsize=(6.0, 4.2), layout="constrained")
     _ax = _figure.subplots()
     _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
@@ -214,16 +201,23 @@ def _(Figure, errors, gd, loss, np, picture, population, sizes):
     _last = [values[-1] / (population.value * loss.value) for values in errors.values()]
     _ax.set_title(f"m = 200: Laplace {_last[0]:.3f}, ball {_last[1]:.3f}, K-norm {_last[2]:.3f}")
     _ax.set(xlabel="number of prefix sums m", ylabel="error per query (rmse)", ylim=(1e-5, 30))
-    _ax.minorticks_off()  # minor ticks would double the drawing time
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    powers_of_ten(_ax)
     _ax.legend()
     picture(_figure, "error per query by the number of prefix sums")
     return
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, noises, np, polytope):
+    planar = {
+        "K-norm of K - K": noises["K - K"],
+        "Laplace": gd.noise.LaplaceNoise(2, 2.0),
+        "ball": noises["disc"],
+        # Rate 1/2: to replace a record is to remove one and to add one.
+        "cone over K": gd.noise.ConeNoise(polytope, 0.5, polytope.centroid()),
+    }
+    # One set of draws for each kind of noise; the slider only chooses how many are shown.
+    clouds = {name: noise.sample(np.random.default_rng(2), 1000) for name, noise in planar.items()}
     mo.md(r"""
     **Exercise 4.** Read off the slopes of the three curves, and derive the first two
     from $\Delta_1$ and $\Delta_2$. (The ball's error per query is
@@ -254,30 +248,14 @@ def _(mo):
     $d / \varepsilon$ whatever the body is. So *how far out* the noise goes, counted in copies
     of the body, is fixed. The body decides *where*.
     """)
-    return
-
-
-@app.cell
-def _(gd, noises, np, polytope):
-    planar = {
-        "K-norm of K - K": noises["K - K"],
-        "Laplace": gd.noise.LaplaceNoise(2, 2.0),
-        "ball": noises["disc"],
-        # Rate 1/2: to replace a record is to remove one and to add one.
-        "cone over K": gd.noise.ConeNoise(polytope, 0.5, polytope.centroid()),
-    }
-    # One set of draws for each kind of noise; the slider only chooses how many are shown.
-    clouds = {name: noise.sample(np.random.default_rng(2), 1000) for name, noise in planar.items()}
     return clouds, planar
 
 
 @app.cell
-def _(mo, planar):
+def _(mo, planar, slider):
     law = mo.ui.dropdown(list(planar), value="K-norm of K - K", label="noise")
-    amount = mo.ui.slider(
-        steps=[1, 10, 30, 100, 300, 1000], value=300, label="draws", show_value=True
-    )
-    privacy = mo.ui.slider(0.2, 2.0, step=0.2, value=1.0, label="epsilon", show_value=True)
+    amount = slider(steps=[1, 10, 30, 100, 300, 1000], value=300, label="draws")
+    privacy = slider(0.2, 2.0, step=0.2, value=1.0, label="epsilon")
     mo.vstack([law, amount, privacy])
     return amount, law, privacy
 
@@ -307,7 +285,11 @@ def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy)
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    elliptope = gd.bodies.Elliptope(3)
+    # The four kinds of records: (x_1, x_2, x_1 x_2).
+    corners = np.array([[a, b, a * b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    correlations = elliptope.sample_uniform(3000, np.random.default_rng(3))
     mo.md(r"""
     **Exercise 6.** For which of the four kinds of noise does the histogram follow the
     curve, and why not for the others?
@@ -367,30 +349,11 @@ def _(mo):
     elliptope is the inflated tetrahedron of the picture; the four dots are the four kinds of
     records.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    elliptope = gd.bodies.Elliptope(3)
-    # The four kinds of records: (x_1, x_2, x_1 x_2).
-    corners = np.array([[a, b, a * b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
-    correlations = elliptope.sample_uniform(3000, np.random.default_rng(3))
     return corners, correlations, elliptope
 
 
 @app.cell
-def _(mo):
-    angle = mo.ui.slider(0, 180, step=15, value=30, label="turn the solid", show_value=True)
-    points = mo.ui.slider(
-        steps=[0, 100, 300, 1000, 3000], value=300, label="uniform points", show_value=True
-    )
-    mo.vstack([angle, points])
-    return angle, points
-
-
-@app.cell
-def _(Figure, corners, elliptope, functools, gd, io):
+def _(Figure, corners, elliptope, functools, gd, io, mo, slider):
     # The elliptope and the six edges between the four records are drawn once; the slider turns the
     # view.
     _figure = Figure(figsize=(4.4, 4.2))
@@ -412,7 +375,10 @@ def _(Figure, corners, elliptope, functools, gd, io):
         _figure.savefig(file, dpi=150)
         return file.getvalue()
 
-    return (solid,)
+    angle = slider(0, 180, step=15, value=30, label="turn the solid")
+    points = slider(steps=[0, 100, 300, 1000, 3000], value=300, label="uniform points")
+    mo.vstack([angle, points])
+    return angle, points, solid
 
 
 @app.cell
@@ -432,23 +398,7 @@ def _(Figure, angle, correlations, mo, np, picture, points, solid):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
-    An entry of a uniform correlation matrix has variance $1/(p + 1)$. So cone noise over the
-    elliptope has, in each of its $m = p(p-1)/2$ entries,
-
-    $$\operatorname{Var}(Z_{ij}) = \frac{8 (m + 1)(m + 2)}{(p + 1)\,\varepsilon^2} \approx
-    \frac{2 d^3}{\varepsilon^2},$$
-
-    and a cell of a table of two columns, $(1 \pm x_i \pm x_j \pm x_i x_j)/4$, has the error
-    $\frac1{4n}\sqrt{3 \operatorname{Var}}$. Nikolov's Theorem 2 promises $d^{3/2}/(\varepsilon
-    n)$ for these queries; this is the same rate with an explicit constant and an exact sampler.
-    """)
-    return
-
-
-@app.cell
-def _(gd):
+def _(gd, mo):
     columns = (2, 3, 5, 7, 10, 15, 20, 30, 50)
     _makers = {
         "Laplace": gd.mechanisms.Laplace,
@@ -462,18 +412,26 @@ def _(gd):
         ]
         for name, make in _makers.items()
     }
+    mo.md(r"""
+    An entry of a uniform correlation matrix has variance $1/(p + 1)$. So cone noise over the
+    elliptope has, in each of its $m = p(p-1)/2$ entries,
+
+    $$\operatorname{Var}(Z_{ij}) = \frac{8 (m + 1)(m + 2)}{(p + 1)\,\varepsilon^2} \approx
+    \frac{2 d^3}{\varepsilon^2},$$
+
+    and a cell of a table of two columns, $(1 \pm x_i \pm x_j \pm x_i x_j)/4$, has the error
+    $\frac1{4n}\sqrt{3 \operatorname{Var}}$. Nikolov's Theorem 2 promises $d^{3/2}/(\varepsilon
+    n)$ for these queries; this is the same rate with an explicit constant and an exact sampler.
+    """)
     return columns, pair_errors
 
 
 @app.cell
-def _(mo):
-    people = mo.ui.slider(
-        steps=[500, 1000, 2000, 5000, 10000, 50000],
-        value=5000,
-        label="number of records n",
-        show_value=True,
+def _(mo, slider):
+    people = slider(
+        steps=[500, 1000, 2000, 5000, 10000, 50000], value=5000, label="number of records n"
     )
-    budget = mo.ui.slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon", show_value=True)
+    budget = slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon")
     mo.vstack([people, budget])
     return budget, people
 
@@ -540,12 +498,10 @@ def _(mo):
 
 
 @app.cell
-def _(mo):
+def _(mo, slider):
     lengths, times = [1, 3, 10, 30, 100], [1, 3, 10, 30, 100, 300]
-    thin = mo.ui.slider(
-        steps=lengths, value=30, label="length of the box : its height", show_value=True
-    )
-    steps = mo.ui.slider(steps=times, value=30, label="steps of the walk T", show_value=True)
+    thin = slider(steps=lengths, value=30, label="length of the box : its height")
+    steps = slider(steps=times, value=30, label="steps of the walk T")
     mo.vstack([thin, steps])
     return lengths, steps, thin, times
 

@@ -11,27 +11,26 @@ def _():
 
     import marimo as mo
     import numpy as np
+    from drawing import picture, powers_of_ten, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, functools, gd, mo, np
+    return Figure, functools, gd, mo, np, picture, powers_of_ten, slider
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+def _(gd, mo, np):
+    _angles = np.deg2rad([80, 150, 215, 330])
+    plane_bodies = {
+        "a quadrangle": gd.bodies.VPolytope(
+            np.array([1.6, 0.8, 1.0, 1.2])[:, None]
+            * np.column_stack([np.cos(_angles), np.sin(_angles)])
+        ),
+        "triangle of lesson 1": gd.bodies.VPolytope(np.array([[0.0, 0], [1, 0], [1, 1]])),
+        "disc": gd.bodies.Ball(2),
+        "square": gd.bodies.Box(-np.ones(2), np.ones(2)),
+    }
     mo.md(r"""
     # 4. How large is a body?
 
@@ -46,28 +45,13 @@ def _(mo):
     $h_K(u) + h_K(-u)$ is the distance between the two parallel planes that touch the body from
     both sides.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    _angles = np.deg2rad([80, 150, 215, 330])
-    plane_bodies = {
-        "a quadrangle": gd.bodies.VPolytope(
-            np.array([1.6, 0.8, 1.0, 1.2])[:, None]
-            * np.column_stack([np.cos(_angles), np.sin(_angles)])
-        ),
-        "triangle of lesson 1": gd.bodies.VPolytope(np.array([[0.0, 0], [1, 0], [1, 1]])),
-        "disc": gd.bodies.Ball(2),
-        "square": gd.bodies.Box(-np.ones(2), np.ones(2)),
-    }
     return (plane_bodies,)
 
 
 @app.cell
-def _(mo, plane_bodies):
+def _(mo, plane_bodies, slider):
     seen = mo.ui.dropdown(list(plane_bodies), value="a quadrangle", label="body K")
-    turn = mo.ui.slider(0, 360, step=5, value=25, label="direction u, degrees", show_value=True)
+    turn = slider(0, 360, step=5, value=25, label="direction u, degrees")
     mo.vstack([seen, turn])
     return seen, turn
 
@@ -99,7 +83,21 @@ def _(Figure, gd, np, picture, plane_bodies, seen, turn):
 
 
 @app.cell
-def _(mo):
+def _(functools, gd, mo, np):
+    def body_of(name, m):
+        """One of the bodies of this lesson in m dimensions."""
+        if name == "ball":
+            return gd.bodies.Ball(m)
+        if name == "cube":
+            return gd.bodies.Box(-np.ones(m), np.ones(m))
+        return gd.bodies.CrossPolytope(m)
+
+    @functools.cache
+    def width_of(name, m):
+        """The Gaussian width of one of the bodies of this lesson."""
+        return gd.gaussian_width(body_of(name, m), rng=0).value
+
+    names = ["ball", "cube", "cross-polytope"]
     mo.md(r"""
     **Exercise 1.** For the triangle, $h(u) = 0$ in a whole range of directions. Why?
 
@@ -140,37 +138,14 @@ def _(mo):
     | cross-polytope | $E \max_i \lvert g_i \rvert \le \sqrt{2 \ln 2m}$ | 1.881 |
     | segment of length 1 | $1/\sqrt{2\pi}$ | 0.399 |
     """)
-    return
-
-
-@app.cell
-def _(functools, gd, np):
-    def body_of(name, m):
-        """One of the bodies of this lesson in m dimensions."""
-        if name == "ball":
-            return gd.bodies.Ball(m)
-        if name == "cube":
-            return gd.bodies.Box(-np.ones(m), np.ones(m))
-        return gd.bodies.CrossPolytope(m)
-
-    @functools.cache
-    def width_of(name, m):
-        """The Gaussian width of one of the bodies of this lesson."""
-        return gd.gaussian_width(body_of(name, m), rng=0).value
-
-    names = ["ball", "cube", "cross-polytope"]
     return body_of, names, width_of
 
 
 @app.cell
-def _(mo, names):
+def _(mo, names, slider):
     which = mo.ui.dropdown(names, value="cross-polytope", label="body")
-    dimension = mo.ui.slider(
-        steps=[2, 5, 10, 20, 50, 100, 200], value=20, label="dimension m", show_value=True
-    )
-    draws = mo.ui.slider(
-        steps=[10, 30, 100, 300, 1000], value=300, label="directions g", show_value=True
-    )
+    dimension = slider(steps=[2, 5, 10, 20, 50, 100, 200], value=20, label="dimension m")
+    draws = slider(steps=[10, 30, 100, 300, 1000], value=300, label="directions g")
     mo.vstack([which, dimension, draws])
     return dimension, draws, which
 
@@ -246,22 +221,7 @@ def _(mo):
 
 
 @app.cell
-def _(mo, names):
-    pictured = mo.ui.dropdown(names, value="cross-polytope", label="body")
-    high = mo.ui.slider(
-        steps=[2, 3, 5, 10, 20, 50, 100, 200], value=50, label="dimension m", show_value=True
-    )
-    plane = mo.ui.radio(
-        ["two random directions", "a corner and a random direction"],
-        value="two random directions",
-        label="plane",
-    )
-    mo.vstack([pictured, high, plane])
-    return high, pictured, plane
-
-
-@app.cell
-def _(body_of, functools, gd, np, width_of):
+def _(body_of, functools, gd, mo, names, np, slider, width_of):
     @functools.cache
     def outlines(name, m, through_corner):
         """A body as wide as the unit ball, and an orthonormal basis (2, m) of the plane."""
@@ -273,7 +233,15 @@ def _(body_of, functools, gd, np, width_of):
         basis = np.linalg.qr(directions.T)[0].T
         return gd.bodies.Scaled(body, to_one), basis
 
-    return (outlines,)
+    pictured = mo.ui.dropdown(names, value="cross-polytope", label="body")
+    high = slider(steps=[2, 3, 5, 10, 20, 50, 100, 200], value=50, label="dimension m")
+    plane = mo.ui.radio(
+        ["two random directions", "a corner and a random direction"],
+        value="two random directions",
+        label="plane",
+    )
+    mo.vstack([pictured, high, plane])
+    return high, outlines, pictured, plane
 
 
 @app.cell
@@ -347,17 +315,15 @@ def _(mo):
 
 
 @app.cell
-def _(mo):
-    accuracy = mo.ui.slider(
-        steps=[0.01, 0.02, 0.05, 0.1, 0.2], value=0.05, label="error alpha", show_value=True
-    )
-    log_size = mo.ui.slider(3, 60, value=20, label="universe: N = 2 to the", show_value=True)
+def _(mo, slider):
+    accuracy = slider(steps=[0.01, 0.02, 0.05, 0.1, 0.2], value=0.05, label="error alpha")
+    log_size = slider(3, 60, value=20, label="universe: N = 2 to the")
     mo.vstack([accuracy, log_size])
     return accuracy, log_size
 
 
 @app.cell
-def _(Figure, accuracy, gd, log_size, np, picture):
+def _(Figure, accuracy, log_size, np, picture, powers_of_ten):
     _k = np.logspace(0, 6, 121)
     _log_n = log_size.value * np.log(2)
     _alpha = accuracy.value
@@ -378,16 +344,14 @@ def _(Figure, accuracy, gd, log_size, np, picture):
     _crossings = _log_n, _log_n / _alpha**2
     _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
     _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))
-    _ax.minorticks_off()  # minor ticks would double the drawing time
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    powers_of_ten(_ax)
     _ax.legend(loc="upper left")
     picture(_figure, "three bounds on the number of records, by the number of queries")
     return
 
 
 @app.cell
-def _(gd, np):
+def _(gd, mo, np):
     # Widths of workloads, to compare with sqrt(2 k ln N). All answers lie in [-1, 1].
     _signs = np.random.default_rng(7).choice([-1.0, 1.0], size=(64, 256))
     _workloads = {
@@ -406,11 +370,6 @@ def _(gd, np):
         )
         for name, (workload, size) in _workloads.items()
     ]
-    return (widths,)
-
-
-@app.cell
-def _(mo, widths):
     _rows = "\n".join(
         f"| {name} | {k} | {width:.2f} | {bound:.1f} |" for name, k, width, bound in widths
     )
@@ -418,7 +377,7 @@ def _(mo, widths):
         "The width itself is often far below its bound for bounded queries:\n\n"
         "| workload | k | w(K) | bound $\\sqrt{2 k \\ln N}$ |\n|---|---|---|---|\n" + _rows
     )
-    return
+    return (widths,)
 
 
 @app.cell

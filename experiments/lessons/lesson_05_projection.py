@@ -16,27 +16,18 @@ def _():
         # afterwards. The bodies here are small enough for projections that are not compiled.
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     import numpy as np
+    from drawing import picture, powers_of_ten, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np
+    return Figure, gd, mo, np, picture, powers_of_ten, slider
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+def _(gd, mo, np):
+    triangle = gd.bodies.VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
+    gaussians = np.random.default_rng(4).normal(size=(25, 2))
     mo.md(r"""
     # 5. Projection
 
@@ -49,23 +40,14 @@ def _(mo):
     (post-processing). It is the **projection mechanism** of Nikolov, Talwar and Zhang. The
     picture shows 25 fixed draws of Gaussian noise of any size, around any true answers.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    triangle = gd.bodies.VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
-    gaussians = np.random.default_rng(4).normal(size=(25, 2))
     return gaussians, triangle
 
 
 @app.cell
-def _(mo):
-    spread = mo.ui.slider(
-        steps=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0], value=0.3, label="noise sigma", show_value=True
-    )
-    smokes = mo.ui.slider(0, 1, step=0.05, value=0.7, label="truth: smokes", show_value=True)
-    both = mo.ui.slider(0, 1, step=0.05, value=0.35, label="truth: smokes, ill", show_value=True)
+def _(mo, slider):
+    spread = slider(steps=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0], value=0.3, label="noise sigma")
+    smokes = slider(0, 1, step=0.05, value=0.7, label="truth: smokes")
+    both = slider(0, 1, step=0.05, value=0.35, label="truth: smokes, ill")
     mo.vstack([spread, smokes, both])
     return both, smokes, spread
 
@@ -146,11 +128,9 @@ def _(mo):
 
 
 @app.cell
-def _(mo):
-    noise_angle = mo.ui.slider(
-        0, 360, step=5, value=60, label="direction of Z, degrees", show_value=True
-    )
-    noise_length = mo.ui.slider(0.0, 2.0, step=0.1, value=1.0, label="length of Z", show_value=True)
+def _(mo, slider):
+    noise_angle = slider(0, 360, step=5, value=60, label="direction of Z, degrees")
+    noise_length = slider(0.0, 2.0, step=0.1, value=1.0, label="length of Z")
     mo.vstack([noise_angle, noise_length])
     return noise_angle, noise_length
 
@@ -184,7 +164,23 @@ def _(Figure, gd, noise_angle, noise_length, np, picture, triangle, truth):
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    _rng = np.random.default_rng(7)
+    _matrix = _rng.choice([-1.0, 1.0], size=(64, 256))
+    _workload = gd.workloads.Explicit(_matrix)
+    _body = gd.sensitivity_polytope(_workload)
+    _projector = gd.geometry.Projector(_body)
+    width = gd.gaussian_width(_body, rng=0).value
+    # The noise at n = 1; sigma is proportional to 1 / n.
+    _gaussian = gd.mechanisms.Gaussian(_workload, n=1, privacy=gd.ZCDP(0.5))
+    sigma_one = _gaussian.predicted_rmse.value
+    sizes = np.array([3, 10, 30, 100, 300, 1000, 3000])
+    _truth = _matrix[:, :10].mean(axis=1)
+    measured = []
+    for _n in sizes:
+        _noisy = _truth + sigma_one / _n * _rng.normal(size=(15, 64))
+        _found = np.array([found.point for found in _projector.nearest_many(_noisy)])
+        measured.append(np.sqrt(((_found - _truth) ** 2).mean()))
     mo.md(r"""
     **Exercise 4.** Put the truth on the edge and turn $Z$ until the error is as long as
     the noise. Which directions are these, and what do the bars show?
@@ -226,44 +222,18 @@ def _(mo):
     The two meet where the noise is smaller than the body, and there the projection gains
     little. The points are measured, 15 releases each.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    _rng = np.random.default_rng(7)
-    _matrix = _rng.choice([-1.0, 1.0], size=(64, 256))
-    _workload = gd.workloads.Explicit(_matrix)
-    _body = gd.sensitivity_polytope(_workload)
-    _projector = gd.geometry.Projector(_body)
-    width = gd.gaussian_width(_body, rng=0).value
-    # The noise at n = 1; sigma is proportional to 1 / n.
-    _gaussian = gd.mechanisms.Gaussian(_workload, n=1, privacy=gd.ZCDP(0.5))
-    sigma_one = _gaussian.predicted_rmse.value
-    sizes = np.array([3, 10, 30, 100, 300, 1000, 3000])
-    _truth = _matrix[:, :10].mean(axis=1)
-    measured = []
-    for _n in sizes:
-        _noisy = _truth + sigma_one / _n * _rng.normal(size=(15, 64))
-        _found = np.array([found.point for found in _projector.nearest_many(_noisy)])
-        measured.append(np.sqrt(((_found - _truth) ** 2).mean()))
     return measured, sigma_one, sizes, width
 
 
 @app.cell
-def _(mo):
-    count = mo.ui.slider(
-        steps=[3, 10, 30, 100, 300, 1000, 3000],
-        value=30,
-        label="number of records n",
-        show_value=True,
-    )
+def _(slider):
+    count = slider(steps=[3, 10, 30, 100, 300, 1000, 3000], value=30, label="number of records n")
     count
     return (count,)
 
 
 @app.cell
-def _(Figure, count, gd, measured, np, picture, sigma_one, sizes, width):
+def _(Figure, count, measured, np, picture, powers_of_ten, sigma_one, sizes, width):
     _n = np.logspace(np.log10(2), np.log10(5000), 60)
     _figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     _ax = _figure.subplots()
@@ -280,9 +250,7 @@ def _(Figure, count, gd, measured, np, picture, sigma_one, sizes, width):
     _now = float(measured[list(sizes).index(count.value)])
     _ax.set_title(f"n = {count.value}: from {sigma_one / count.value:.3f} to {_now:.3f}")
     _ax.set(xlabel="records n", ylabel="error per query (rmse)")
-    _ax.minorticks_off()  # minor ticks would double the drawing time
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    powers_of_ten(_ax)
     _ax.legend(loc="upper right", fontsize=9)
     picture(_figure, "error per query before and after the projection, by the number of records")
     return

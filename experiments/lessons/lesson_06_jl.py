@@ -9,27 +9,24 @@ app = marimo.App(width="medium", app_title="6. The JL transform")
 def _():
     import marimo as mo
     import numpy as np
+    from drawing import picture, powers_of_ten, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return gd, mo, np, picture, powers_of_ten, plt, slider
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+def _(gd, mo, np):
+    # 200 random sign queries about 64 kinds of records: a body in R^200 with 64 corners.
+    queries, kinds = 200, 64
+    workload = gd.workloads.RandomSigns(queries, kinds, rng=0)
+    polytope = gd.sensitivity_polytope(workload)
+    corners = workload.evaluate(np.arange(kinds))
+    width = gd.gaussian_width(polytope, rng=0).value
+    first, second = np.triu_indices(kinds, 1)
+    lengths = np.linalg.norm(corners[first] - corners[second], axis=1)
     mo.md(r"""
     # 6. The JL transform
 
@@ -46,24 +43,13 @@ def _(mo):
     whether that helps: what does $A$ do to distances in $K$, and how much smaller is the noise?
     *(Theorem and lemma numbers are Nikolov's.)*
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    # 200 random sign queries about 64 kinds of records: a body in R^200 with 64 corners.
-    queries, kinds = 200, 64
-    workload = gd.workloads.RandomSigns(queries, kinds, rng=0)
-    polytope = gd.sensitivity_polytope(workload)
-    corners = workload.evaluate(np.arange(kinds))
-    width = gd.gaussian_width(polytope, rng=0).value
-    first, second = np.triu_indices(kinds, 1)
-    lengths = np.linalg.norm(corners[first] - corners[second], axis=1)
     return corners, first, kinds, lengths, polytope, queries, second, width, workload
 
 
 @app.cell
-def _(mo):
+def _(mo, queries, slider):
+    rows = slider(steps=[2, 5, 10, 20, 50, 100, queries], value=20, label="rows m")
+    seed = slider(0, 5, value=1, label="draw of A")
     mo.md(r"""
     ## A random map keeps distances, up to the width
 
@@ -79,15 +65,6 @@ def _(mo):
     $\mathbb R^{200}$. On the left is its image in two random directions, a shadow; on the
     right are the 2016 distances between corners before and after the map.
     """)
-    return
-
-
-@app.cell
-def _(mo, queries):
-    rows = mo.ui.slider(
-        steps=[2, 5, 10, 20, 50, 100, queries], value=20, label="rows m", show_value=True
-    )
-    seed = mo.ui.slider(0, 5, value=1, label="draw of A", show_value=True)
     return rows, seed
 
 
@@ -207,7 +184,13 @@ def _(corners, gd, np, picture, plt, queries, width):
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np, slider):
+    pentagon = gd.bodies.VPolytope(
+        np.array([[0.0, 0.1], [0.9, 0.0], [1.1, 0.5], [0.6, 0.95], [0.05, 0.7]])
+    )
+    truth = np.array([0.75, 0.55])
+    angle = slider(0, 175, step=5, value=30, label="angle of the row")
+    noise = slider(-0.8, 0.8, step=0.05, value=0.15, label="noise")
     mo.md(r"""
     ## The mechanism with one row
 
@@ -215,17 +198,6 @@ def _(mo):
     added to that number, and the mechanism returns a point of $K$ on the measured line, or the
     nearest to it. Turn the row and watch which points the measurement cannot tell apart.
     """)
-    return
-
-
-@app.cell
-def _(gd, mo, np):
-    pentagon = gd.bodies.VPolytope(
-        np.array([[0.0, 0.1], [0.9, 0.0], [1.1, 0.5], [0.6, 0.95], [0.05, 0.7]])
-    )
-    truth = np.array([0.75, 0.55])
-    angle = mo.ui.slider(0, 175, step=5, value=30, label="angle of the row", show_value=True)
-    noise = mo.ui.slider(-0.8, 0.8, step=0.05, value=0.15, label="noise", show_value=True)
     return angle, noise, pentagon, truth
 
 
@@ -258,19 +230,20 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
 
     error of the answers, at worst: **{_far:.3f}**
     """)
-    mo.hstack(
+    mo.vstack(
         [
-            mo.vstack([angle, noise, _text]),
+            angle,
+            noise,
+            _text,
             picture(_figure, "the points of a pentagon that one row cannot tell apart"),
-        ],
-        justify="start",
-        widths=[1, 2],
+        ]
     )
     return
 
 
 @app.cell
-def _(mo):
+def _(mo, slider):
+    records = slider(steps=[10, 20, 50, 100, 200, 500, 1000], value=100, label="ε n")
     mo.md(r"""
     The fit never increases the error in the image: $\lVert A\dot y - AQ(X)\rVert \le
     \lVert Z\rVert$, always (equation 6). Then distances in the image are distances in
@@ -315,19 +288,11 @@ def _(mo):
 
     The theorem leaves $C$ open; the picture shows the sum in brackets.
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    records = mo.ui.slider(
-        steps=[10, 20, 50, 100, 200, 500, 1000], value=100, label="ε n", show_value=True
-    )
     return (records,)
 
 
 @app.cell
-def _(gd, mo, np, picture, plt, records):
+def _(mo, np, picture, plt, powers_of_ten, records):
     _ms = np.geomspace(1, 2000, 200)
     _near, _noisy = 1 / np.sqrt(_ms), np.sqrt(_ms) / records.value
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
@@ -337,21 +302,17 @@ def _(gd, mo, np, picture, plt, records):
     _least = 2 / np.sqrt(records.value)
     _ax.plot(records.value, _least, "o", color="black")
     _ax.set_title(f"least at m = {records.value}: {_least:.3f}")
-    _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    powers_of_ten(_ax)
     _ax.set(ylim=(3e-3, 20), xlabel="rows m", ylabel="the bracket")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
-    mo.hstack(
-        [records, picture(_figure, "distortion, noise and their sum by the number of rows")],
-        justify="start",
-        widths=[1, 2],
-    )
+    mo.vstack([records, picture(_figure, "distortion, noise and their sum by the number of rows")])
     return
 
 
 @app.cell
-def _(mo):
+def _(mo, slider):
+    bits = slider(2, 60, value=20, label="bits of a record")
+    alpha = slider(steps=[0.01, 0.02, 0.05, 0.1, 0.2], value=0.1, label="error α")
     mo.md(r"""
     **Exercise 7.** Show that $m = \varepsilon n$ is best and that the bracket is then
     $2/\sqrt{\varepsilon n}$. How many records does error $\alpha$ need?
@@ -381,20 +342,11 @@ def _(mo):
     The curves are drawn with $C = 1$ for all three, so they show slopes and the order of the
     regimes, not numbers of records.
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    bits = mo.ui.slider(2, 60, value=20, label="bits of a record", show_value=True)
-    alpha = mo.ui.slider(
-        steps=[0.01, 0.02, 0.05, 0.1, 0.2], value=0.1, label="error α", show_value=True
-    )
     return alpha, bits
 
 
 @app.cell
-def _(alpha, bits, gd, mo, np, picture, plt):
+def _(alpha, bits, gd, mo, np, picture, plt, powers_of_ten):
     _counts = np.unique(np.geomspace(1, 1e6, 60).astype(int))
     _regimes = [
         gd.bounds.upper.bounded_queries(
@@ -409,48 +361,25 @@ def _(alpha, bits, gd, mo, np, picture, plt):
     _ax.loglog(
         _counts, [_r.least for _r in _regimes], color="black", lw=4, alpha=0.25, label="the least"
     )
-    _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    powers_of_ten(_ax)
     _at = gd.bounds.upper.bounded_queries(
         1000, 2**bits.value, epsilon=1.0, alpha=alpha.value, constant=1.0
     )
     _ax.set_title(f"k = 1000: ball {_at.ball:.0f}, K-norm {_at.knorm:.0f}, JL {_at.jl:.0f}")
     _ax.set(ylim=(5, 1e7), xlabel="queries k", ylabel="records, up to the constant")
     _ax.legend(loc="upper left", frameon=False)
-    mo.hstack(
+    mo.vstack(
         [
-            mo.vstack([bits, alpha]),
+            bits,
+            alpha,
             picture(_figure, "three bounds on the number of records by the number of queries"),
-        ],
-        justify="start",
-        widths=[1, 2],
+        ]
     )
     return
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
-    **Exercise 9.** From which number of queries on is the third term the least?
-
-    /// details | Answer 9
-    $\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/\alpha^2$. With 20 bits and
-    $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$ queries.
-    ///
-
-    ## Measured: is the map needed?
-
-    The body with 64 corners again, $\varepsilon = 1$, ball noise, and data of four kinds of
-    records. Lines: noise alone, and noise projected on $K$ with no map. Dots: the mechanism
-    with one map of $m$ rows. The dotted line is the error of answering 0 to all queries, which
-    uses no data. Each error is the root mean square over 20 releases.
-    """)
-    return
-
-
-@app.cell
-def _(gd, kinds, np, workload):
+def _(gd, kinds, mo, np, workload):
     sizes, tried = (30, 100, 300), (2, 4, 8, 16, 32, 48, 62)
     _inner = gd.mechanisms.Ball(workload, n=1, privacy=gd.PureDP(1.0))
     _maps = [gd.mechanisms.JL(_inner, _m, rng=_m) for _m in tried]
@@ -470,12 +399,27 @@ def _(gd, kinds, np, workload):
             _measure(gd.mechanisms.Projected(_noisy), _data),
             [_measure(_jl.with_n(_n), _data) for _jl in _maps],
         )
+    mo.md(r"""
+    **Exercise 9.** From which number of queries on is the third term the least?
+
+    /// details | Answer 9
+    $\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/\alpha^2$. With 20 bits and
+    $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$ queries.
+    ///
+
+    ## Measured: is the map needed?
+
+    The body with 64 corners again, $\varepsilon = 1$, ball noise, and data of four kinds of
+    records. Lines: noise alone, and noise projected on $K$ with no map. Dots: the mechanism
+    with one map of $m$ rows. The dotted line is the error of answering 0 to all queries, which
+    uses no data. Each error is the root mean square over 20 releases.
+    """)
     return measured, sizes, tried, zero
 
 
 @app.cell
-def _(mo, sizes):
-    people = mo.ui.slider(steps=list(sizes), value=100, label="records n", show_value=True)
+def _(sizes, slider):
+    people = slider(steps=list(sizes), value=100, label="records n")
     return (people,)
 
 
@@ -496,11 +440,7 @@ def _(measured, mo, people, picture, plt, tried, zero):
     _ax.set_xticks(tried, [str(_m) for _m in tried])
     _ax.set(xlabel="rows m", ylabel="error per query")
     _ax.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)
-    mo.hstack(
-        [people, picture(_figure, "measured error by the number of rows")],
-        justify="start",
-        widths=[1, 2],
-    )
+    mo.vstack([people, picture(_figure, "measured error by the number of rows")])
     return
 
 

@@ -9,27 +9,20 @@ app = marimo.App(width="medium", app_title="7. Lower bounds")
 def _():
     import marimo as mo
     import numpy as np
+    from drawing import picture, powers_of_ten, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return gd, mo, np, picture, powers_of_ten, plt, slider
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+def _(mo, slider):
+    people = slider(1, 12, value=4, label="records n")
+    copies = slider(1, 12, value=2, label="copies r")
+    error = slider(0.02, 0.3, step=0.01, value=0.1, label="error α")
+    loss = slider(0.1, 2.0, step=0.1, value=0.5, label="ε")
     mo.md(r"""
     # 7. Lower bounds
 
@@ -62,15 +55,6 @@ def _(mo):
     of corner $i$ and $n - r$ copies of the record $(0, 0)$. Distances are divided by $\sqrt 2$
     to be errors per query, so the discs have radius $2\sqrt2\,\alpha$ in the picture.
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    people = mo.ui.slider(1, 12, value=4, label="records n", show_value=True)
-    copies = mo.ui.slider(1, 12, value=2, label="copies r", show_value=True)
-    error = mo.ui.slider(0.02, 0.3, step=0.01, value=0.1, label="error α", show_value=True)
-    loss = mo.ui.slider(0.1, 2.0, step=0.1, value=0.5, label="ε", show_value=True)
     return copies, error, loss, people
 
 
@@ -102,19 +86,32 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
 
         {_verdict}
     """)
-    mo.hstack(
+    mo.vstack(
         [
-            mo.vstack([people, copies, error, loss, _text]),
+            people,
+            copies,
+            error,
+            loss,
+            _text,
             picture(_figure, "four discs around the answers of four data sets"),
-        ],
-        justify="start",
-        widths=[1, 1],
+        ]
     )
     return
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    marginals = gd.workloads.Marginals(8, 1)
+    _generators = np.array(
+        [
+            [1, 1, 1, 1, 0, 0, 0, 0],
+            [0, 0, 1, 1, 1, 1, 0, 0],
+            [0, 0, 0, 0, 1, 1, 1, 1],
+            [1, 0, 1, 0, 1, 0, 1, 0],
+        ]
+    )
+    words = gd.bounds.LinearCode(_generators).words(np.arange(16))
+    packing = gd.bounds.Packing(marginals, words, np.arange(16)[:, None])
     mo.md(r"""
     **Exercise 1.** Find the largest $n$ that this packing excludes at
     $\varepsilon = 0.5$, $\alpha = 0.1$.
@@ -145,22 +142,6 @@ def _(mo):
     itself, and a set of records that are pairwise far apart is a **code**. For $d = 8$ there is
     the extended Hamming code: 16 words, and any two differ in at least 4 of 8 places.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    marginals = gd.workloads.Marginals(8, 1)
-    _generators = np.array(
-        [
-            [1, 1, 1, 1, 0, 0, 0, 0],
-            [0, 0, 1, 1, 1, 1, 0, 0],
-            [0, 0, 0, 0, 1, 1, 1, 1],
-            [1, 0, 1, 0, 1, 0, 1, 0],
-        ]
-    )
-    words = gd.bounds.LinearCode(_generators).words(np.arange(16))
-    packing = gd.bounds.Packing(marginals, words, np.arange(16)[:, None])
     return marginals, packing, words
 
 
@@ -185,7 +166,9 @@ def _(np, picture, plt, words):
 
 
 @app.cell
-def _(mo):
+def _(mo, slider):
+    alpha = slider(steps=[0.01, 0.02, 0.05, 0.1, 0.15], value=0.1, label="error α")
+    epsilon = slider(steps=[0.1, 0.2, 0.5, 1.0, 2.0], value=1.0, label="ε")
     mo.md(r"""
     ## The certificate, by hand
 
@@ -193,15 +176,6 @@ def _(mo):
     line yourself. The last column is what the library computes; its bound comes from
     `gd.bounds.certify`.
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    alpha = mo.ui.slider(
-        steps=[0.01, 0.02, 0.05, 0.1, 0.15], value=0.1, label="error α", show_value=True
-    )
-    epsilon = mo.ui.slider(steps=[0.1, 0.2, 0.5, 1.0, 2.0], value=1.0, label="ε", show_value=True)
     return alpha, epsilon
 
 
@@ -235,7 +209,10 @@ def _(alpha, epsilon, gd, mo, np, packing):
 
 
 @app.cell
-def _(mo):
+def _(gd, mo):
+    steps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
+    losses = [0.25, 0.5, 1.0, 2.0]
+    lines = {(_e, _t): gd.bounds.private_line(_t, _e, 2) for _e in losses for _t in steps}
     mo.md(r"""
     **Exercise 4.** Why does a data set hold $r$ copies of one code word, and not $r$
     different records?
@@ -270,21 +247,13 @@ def _(mo):
     estimate of $t$ is good on average over a prior. `gd.bounds.private_line` proves a lower
     bound on $\mathbb E (\hat t - t)^2$ by dynamic programming.
     """)
-    return
-
-
-@app.cell
-def _(gd):
-    steps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
-    losses = [0.25, 0.5, 1.0, 2.0]
-    lines = {(_e, _t): gd.bounds.private_line(_t, _e, 2) for _e in losses for _t in steps}
     return lines, losses, steps
 
 
 @app.cell
-def _(losses, mo, steps):
-    line_loss = mo.ui.slider(steps=losses, value=1.0, label="ε", show_value=True)
-    line_steps = mo.ui.slider(steps=steps, value=8, label="steps T", show_value=True)
+def _(losses, slider, steps):
+    line_loss = slider(steps=losses, value=1.0, label="ε")
+    line_steps = slider(steps=steps, value=8, label="steps T")
     return line_loss, line_steps
 
 
@@ -318,7 +287,11 @@ def _(line_loss, line_steps, lines, mo, np, picture, plt, steps):
 
 
 @app.cell
-def _(mo):
+def _(mo, slider, steps):
+    grid_steps = slider(
+        steps=[_t for _t in steps if _t <= 16], value=4, label="steps T of each line"
+    )
+    grid_records = slider(2, 60, value=12, label="records n")
     mo.md(r"""
     **Exercise 7.** Discrete Laplace noise has $\Pr[z] \propto e^{-\varepsilon |z|}$ and
     variance $2q/(1-q)^2$ with $q = e^{-\varepsilon}$. What does the picture say about
@@ -348,18 +321,6 @@ def _(mo):
     for all $t_1, t_2, \dots$ form a grid. The squared errors along orthogonal lines add up, and
     each is at least the risk of its own line. In the square of two yes/no questions:
     """)
-    return
-
-
-@app.cell
-def _(mo, steps):
-    grid_steps = mo.ui.slider(
-        steps=[_t for _t in steps if _t <= 16],
-        value=4,
-        label="steps T of each line",
-        show_value=True,
-    )
-    grid_records = mo.ui.slider(2, 60, value=12, label="records n", show_value=True)
     return grid_records, grid_steps
 
 
@@ -381,31 +342,14 @@ def _(gd, grid_records, grid_steps, lines, mo, np, picture, plt):
         if _fits
         else f"Two lines of {_t} steps need 2T = {2 * _t} records: more than n."
     )
-    mo.hstack(
-        [
-            mo.vstack([grid_steps, grid_records, _text]),
-            picture(_figure, "a grid of answers in the square"),
-        ],
-        justify="start",
-        widths=[1, 1],
+    mo.vstack(
+        [grid_steps, grid_records, _text, picture(_figure, "a grid of answers in the square")]
     )
     return
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
-    ## Upper and lower bounds in one picture
-
-    The eight 1-way marginals at $\varepsilon = 1$. Solid black: the best bound from orthogonal
-    lines for each $n$. Dotted: the bound for mechanisms that add noise and do nothing else. In
-    colour: the errors of three mechanisms, as predicted before any data.
-    """)
-    return
-
-
-@app.cell
-def _(gd, marginals):
+def _(gd, marginals, mo):
     sizes = [2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500]
     _privacy, _rms = gd.PureDP(1.0), gd.bounds.RMS()
     _knorm = gd.mechanisms.KNorm(marginals, n=1, privacy=_privacy)
@@ -423,11 +367,18 @@ def _(gd, marginals):
         "K-norm": [_knorm.with_n(_n).predicted_rmse.value for _n in sizes],
         "K-norm, projected (bound)": [_projected.with_n(_n).predicted_rmse.value for _n in sizes],
     }
+    mo.md(r"""
+    ## Upper and lower bounds in one picture
+
+    The eight 1-way marginals at $\varepsilon = 1$. Solid black: the best bound from orthogonal
+    lines for each $n$. Dotted: the bound for mechanisms that add noise and do nothing else. In
+    colour: the errors of three mechanisms, as predicted before any data.
+    """)
     return curves, sizes
 
 
 @app.cell
-def _(curves, gd, picture, plt, sizes):
+def _(curves, picture, plt, powers_of_ten, sizes):
     _figure, _ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     _looks = (
         ("#000000", "-"),
@@ -439,9 +390,7 @@ def _(curves, gd, picture, plt, sizes):
     for (_name, _errors), (_colour, _line) in zip(curves.items(), _looks, strict=True):
         _ax.loglog(sizes, _errors, color=_colour, ls=_line, label=_name)
     _ax.fill_between(sizes, curves["no mechanism is below"], 5e-3, color="grey", alpha=0.2, lw=0)
-    _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    powers_of_ten(_ax)
     _ax.set(ylim=(5e-3, 10), xlabel="records n", ylabel="root mean square error per query")
     _ax.legend(loc="upper right", frameon=False)
     picture(_figure, "errors of mechanisms above the errors that none can beat")
@@ -449,7 +398,12 @@ def _(curves, gd, picture, plt, sizes):
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    code = gd.bounds.ReedSolomon(prime=11, length=6, degree=3)
+    _words = code.words()
+    # The number of places in which two polynomials agree, for each pair of polynomials.
+    _agree = (_words[:, None, :] == _words[None, :, :]).sum(axis=2)
+    agreements = np.bincount(_agree[np.triu_indices(len(_words), 1)], minlength=7)
     mo.md(r"""
     **Exercise 9.** How far are the lower bound and the best mechanism apart at
     $n = 500$, and which bound is it fair to compare K-norm noise with?
@@ -477,16 +431,6 @@ def _(mo):
     elements. Reed-Solomon codes give them explicitly: the graphs $\{(i, p(i)) : i = 1..s\}$ of
     polynomials of degree below $t$ over a field of $q$ elements.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    code = gd.bounds.ReedSolomon(prime=11, length=6, degree=3)
-    _words = code.words()
-    # The number of places in which two polynomials agree, for each pair of polynomials.
-    _agree = (_words[:, None, :] == _words[None, :, :]).sum(axis=2)
-    agreements = np.bincount(_agree[np.triu_indices(len(_words), 1)], minlength=7)
     return agreements, code
 
 

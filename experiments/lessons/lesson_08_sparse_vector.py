@@ -9,27 +9,23 @@ app = marimo.App(width="medium", app_title="8. Sparse vector and iterative const
 def _():
     import marimo as mo
     import numpy as np
+    from drawing import picture, powers_of_ten, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return gd, mo, np, picture, powers_of_ten, plt, slider
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+def _(gd, mo, np, slider):
+    stream_loss = slider(0.2, 3.0, step=0.2, value=1.0, label="ε")
+    height = slider(0, 150, step=10, value=60, label="last query")
+    draw = slider(0, 20, value=4, label="draw of the noise")
+    # All true answers but the last are far below the threshold; a slider sets the last.
+    threshold, asked = 0.0, 30
+    above_scales = gd.AboveThreshold(threshold, privacy=gd.PureDP(1.0), rng=0).scales
+    low_counts = np.random.default_rng(4).uniform(-120, -60, asked - 1)
     mo.md(r"""
     # 8. Sparse vector and iterative construction
 
@@ -56,24 +52,7 @@ def _(mo):
     answer is wrong by more than $\alpha = 8(\ln k + \ln(2/\beta))/\varepsilon$
     (Dwork-Roth, Theorem 3.24).
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    # All true answers but the last are far below the threshold; a slider sets the last.
-    threshold, asked = 0.0, 30
-    above_scales = gd.AboveThreshold(threshold, privacy=gd.PureDP(1.0), rng=0).scales
-    low_counts = np.random.default_rng(4).uniform(-120, -60, asked - 1)
-    return above_scales, asked, low_counts, threshold
-
-
-@app.cell
-def _(mo):
-    stream_loss = mo.ui.slider(0.2, 3.0, step=0.2, value=1.0, label="ε", show_value=True)
-    height = mo.ui.slider(0, 150, step=10, value=60, label="last query", show_value=True)
-    draw = mo.ui.slider(0, 20, value=4, label="draw of the noise", show_value=True)
-    return draw, height, stream_loss
+    return above_scales, asked, draw, height, low_counts, stream_loss, threshold
 
 
 @app.cell
@@ -104,19 +83,36 @@ def _(
 
     Theorem 3.24, $k$ = {asked}, $\\beta$ = 0.05: $\\alpha$ = **{_alpha:.3f}**
     """)
-    mo.hstack(
+    mo.vstack(
         [
-            mo.vstack([stream_loss, height, draw, _text]),
+            stream_loss,
+            height,
+            draw,
+            _text,
             picture(_figure, "a stream of queries against the noisy threshold"),
-        ],
-        justify="start",
-        widths=[1, 2],
+        ]
     )
     return
 
 
 @app.cell
-def _(mo):
+def _(mo, np):
+    def _tail(values, scale):
+        """P(Lap(scale) <= values)."""
+        shrunk = np.exp(-np.abs(values) / scale) / 2
+        return np.where(values < 0, shrunk, 1 - shrunk)
+
+    def worst_loss(below, scale):
+        """Privacy loss at epsilon = 1 if `below` answers are "below" and the next is "above"."""
+        z = np.linspace(-40, 90, 13001)
+        density = np.exp(-np.abs(z) / 2)
+        here = density * _tail(z, scale) ** below * (1 - _tail(z, scale))
+        there = density * _tail(z - 1, scale) ** below * (1 - _tail(z + 1, scale))
+        return float(np.log(here.sum() / there.sum()))
+
+    lengths = [1, 2, 5, 10, 20, 50, 100, 1000]
+    scales_tried = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]
+    worst = {_s: [worst_loss(_k, _s) for _k in lengths] for _s in scales_tried}
     mo.md(r"""
     **Exercise 1.** A thousand queries instead of 30, $\varepsilon = 1$,
     $\beta = 0.05$: what is $\alpha$? And if all thousand were *answered* with Laplace
@@ -143,35 +139,12 @@ def _(mo):
     an integral over $\rho$; the curves are the log-ratio of the two probabilities, computed
     numerically.
     """)
-    return
-
-
-@app.cell
-def _(np):
-    def _tail(values, scale):
-        """P(Lap(scale) <= values)."""
-        shrunk = np.exp(-np.abs(values) / scale) / 2
-        return np.where(values < 0, shrunk, 1 - shrunk)
-
-    def worst_loss(below, scale):
-        """Privacy loss at epsilon = 1 if `below` answers are "below" and the next is "above"."""
-        z = np.linspace(-40, 90, 13001)
-        density = np.exp(-np.abs(z) / 2)
-        here = density * _tail(z, scale) ** below * (1 - _tail(z, scale))
-        there = density * _tail(z - 1, scale) ** below * (1 - _tail(z + 1, scale))
-        return float(np.log(here.sum() / there.sum()))
-
-    lengths = [1, 2, 5, 10, 20, 50, 100, 1000]
-    scales_tried = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]
-    worst = {_s: [worst_loss(_k, _s) for _k in lengths] for _s in scales_tried}
     return lengths, scales_tried, worst
 
 
 @app.cell
-def _(mo, scales_tried):
-    query_scale = mo.ui.slider(
-        steps=scales_tried, value=2.0, label="query noise, × 1/ε", show_value=True
-    )
+def _(scales_tried, slider):
+    query_scale = slider(steps=scales_tried, value=2.0, label="query noise, × 1/ε")
     return (query_scale,)
 
 
@@ -193,19 +166,33 @@ def _(gd, lengths, mo, picture, plt, query_scale, worst):
         f"After 1000 queries: **{worst[query_scale.value][-1]:.3f} ε** with noise "
         f"{query_scale.value:g}/ε, and {worst[4.0][-1]:.3f} ε with 4/ε."
     )
-    mo.hstack(
+    mo.vstack(
         [
-            mo.vstack([query_scale, _text]),
+            query_scale,
+            _text,
             picture(_figure, "privacy loss by the number of queries before the last"),
-        ],
-        justify="start",
-        widths=[1, 2],
+        ]
     )
     return
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    beta = 0.05
+    cutoffs = [1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 100]
+    _privacy = gd.ApproxDP(1.0, 1e-6)
+    failures = {"printed": [], "corrected": []}
+    accuracies = {"printed": [], "corrected": []}
+    for _c in cutoffs:
+        _printed = gd.mechanisms.PrintedNumericSparse(0.0, cutoff=_c, privacy=_privacy, rng=0)
+        _right = gd.NumericSparse(0.0, cutoff=_c, privacy=_privacy, rng=0)
+        for _name, _mechanism, _theorem in (
+            ("printed", _printed, gd.bounds.upper.numeric_sparse_printed),
+            ("corrected", _right, gd.bounds.upper.numeric_sparse),
+        ):
+            _alpha = _theorem(_privacy, cutoff=_c, queries=_c, beta=beta)
+            accuracies[_name].append(_alpha)
+            failures[_name].append(1 - (1 - np.exp(-_alpha / _mechanism.scales.answer)) ** _c)
     mo.md(r"""
     **Exercise 3.** Find the formula for the loss after many queries from the proof of
     Exercise 2.
@@ -238,46 +225,24 @@ def _(mo):
     $\Pr[\text{some of } c \text{ values is off by more than } \alpha] =
     1 - (1 - e^{-\alpha/b})^c$. In the picture all $k = c$ queries are found above.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    beta = 0.05
-    cutoffs = [1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 100]
-    _privacy = gd.ApproxDP(1.0, 1e-6)
-    failures = {"printed": [], "corrected": []}
-    accuracies = {"printed": [], "corrected": []}
-    for _c in cutoffs:
-        _printed = gd.mechanisms.PrintedNumericSparse(0.0, cutoff=_c, privacy=_privacy, rng=0)
-        _right = gd.NumericSparse(0.0, cutoff=_c, privacy=_privacy, rng=0)
-        for _name, _mechanism, _theorem in (
-            ("printed", _printed, gd.bounds.upper.numeric_sparse_printed),
-            ("corrected", _right, gd.bounds.upper.numeric_sparse),
-        ):
-            _alpha = _theorem(_privacy, cutoff=_c, queries=_c, beta=beta)
-            accuracies[_name].append(_alpha)
-            failures[_name].append(1 - (1 - np.exp(-_alpha / _mechanism.scales.answer)) ** _c)
     return accuracies, beta, cutoffs, failures
 
 
 @app.cell
-def _(cutoffs, mo):
-    cutoff = mo.ui.slider(steps=cutoffs, value=10, label="c = k", show_value=True)
+def _(cutoffs, slider):
+    cutoff = slider(steps=cutoffs, value=10, label="c = k")
     return (cutoff,)
 
 
 @app.cell
-def _(accuracies, beta, cutoff, cutoffs, failures, gd, mo, picture, plt):
+def _(accuracies, beta, cutoff, cutoffs, failures, mo, picture, plt, powers_of_ten):
     _at = cutoffs.index(cutoff.value)
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
     _ax.loglog(cutoffs, failures["printed"], "o-", color="#D55E00", label="printed")
     _ax.loglog(cutoffs, failures["corrected"], "s-", color="#0072B2", label="corrected")
     _ax.axhline(beta, color="black", ls="--", label="β = 0.05")
     _ax.plot(cutoff.value, failures["printed"][_at], "o", ms=11, mfc="none", color="black")
-    _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    powers_of_ten(_ax)
     _ax.set(ylim=(1e-6, 3), xlabel="c = k", ylabel="probability of a value off by more than α")
     _ax.legend(loc="lower left", frameon=False)
     _text = mo.md(f"""
@@ -287,19 +252,31 @@ def _(accuracies, beta, cutoff, cutoffs, failures, gd, mo, picture, plt):
     corrected: α = {accuracies["corrected"][_at]:.3f}, missed with probability
     {failures["corrected"][_at]:.3g}
     """)
-    mo.hstack(
-        [
-            mo.vstack([cutoff, _text]),
-            picture(_figure, "probability of a wrong value by the cutoff"),
-        ],
-        justify="start",
-        widths=[1, 2],
-    )
+    mo.vstack([cutoff, _text, picture(_figure, "probability of a wrong value by the cutoff")])
     return
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    points = 32
+    _ranks = np.arange(points)
+    shares = np.exp(-(((_ranks - 9) / 3.0) ** 2)) + 0.6 * np.exp(-(((_ranks - 22) / 2.0) ** 2))
+    shares = shares / shares.sum()
+    learning = 0.1
+    _rule = gd.mechanisms.MultiplicativeWeights(points)
+    _queries = [gd.workloads.DenseQuery((_ranks <= _j).astype(float)) for _j in range(points - 1)]
+    _truths = np.array([_q.values @ shares for _q in _queries])
+    _hypothesis = _rule.start(learning)
+    guesses, gaps = [], []
+    for _ in range(400):
+        _errors = np.array([_hypothesis.evaluate(_q) for _q in _queries]) - _truths
+        guesses.append(np.array(_hypothesis.distribution))
+        gaps.append(float(np.abs(_errors).max()))
+        _worst = int(np.abs(_errors).argmax())
+        if gaps[-1] < learning:
+            break
+        _hypothesis.update(_queries[_worst], float(_truths[_worst]))
+    allowed = _rule.bound(learning)
     mo.md(r"""
     **Exercise 5.** The printed split gives the comparisons
     $\frac{\sqrt{512}}{\sqrt{512}+1} = 0.958$ of $\varepsilon$. What went wrong, and
@@ -331,36 +308,12 @@ def _(mo):
     updates. Below, the queries are "is it at most $j$?" about a number from 0 to 31. Each
     update takes the query with the largest error, with no privacy yet.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    points = 32
-    _ranks = np.arange(points)
-    shares = np.exp(-(((_ranks - 9) / 3.0) ** 2)) + 0.6 * np.exp(-(((_ranks - 22) / 2.0) ** 2))
-    shares = shares / shares.sum()
-    learning = 0.1
-    _rule = gd.mechanisms.MultiplicativeWeights(points)
-    _queries = [gd.workloads.DenseQuery((_ranks <= _j).astype(float)) for _j in range(points - 1)]
-    _truths = np.array([_q.values @ shares for _q in _queries])
-    _hypothesis = _rule.start(learning)
-    guesses, gaps = [], []
-    for _ in range(400):
-        _errors = np.array([_hypothesis.evaluate(_q) for _q in _queries]) - _truths
-        guesses.append(np.array(_hypothesis.distribution))
-        gaps.append(float(np.abs(_errors).max()))
-        _worst = int(np.abs(_errors).argmax())
-        if gaps[-1] < learning:
-            break
-        _hypothesis.update(_queries[_worst], float(_truths[_worst]))
-    allowed = _rule.bound(learning)
     return allowed, gaps, guesses, learning, points, shares
 
 
 @app.cell
-def _(gaps, mo):
-    updates = mo.ui.slider(0, len(gaps) - 1, value=3, label="updates", show_value=True)
+def _(gaps, slider):
+    updates = slider(0, len(gaps) - 1, value=3, label="updates")
     return (updates,)
 
 
@@ -393,7 +346,14 @@ def _(allowed, gaps, guesses, learning, mo, np, picture, plt, points, shares, up
 
 
 @app.cell
-def _(mo):
+def _(mo, slider):
+    constants = mo.ui.dropdown(
+        {"printed: α/4 and α/2": (0.25, 0.5), "corrected: α/8 and α/8": (0.125, 0.125)},
+        value="printed: α/4 and α/2",
+        label="allowed noise and F",
+    )
+    gap = slider(0.0, 1.5, step=0.01, value=0.6, label="gap of Q, in α")
+    noise = slider(-1.0, 1.0, step=0.01, value=0.0, label="noise, share of the allowed")
     mo.md(r"""
     ## Iterative construction, and the theorem that fails
 
@@ -406,20 +366,6 @@ def _(mo):
     claims that all queries are then within $\alpha$. Its proof says about the stop: "*it must
     be that $|Q(D) - Q(D')| < \alpha/2$*". Try to refute that.
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    constants = mo.ui.dropdown(
-        {"printed: α/4 and α/2": (0.25, 0.5), "corrected: α/8 and α/8": (0.125, 0.125)},
-        value="printed: α/4 and α/2",
-        label="allowed noise and F",
-    )
-    gap = mo.ui.slider(0.0, 1.5, step=0.01, value=0.6, label="gap of Q, in α", show_value=True)
-    noise = mo.ui.slider(
-        -1.0, 1.0, step=0.01, value=0.0, label="noise, share of the allowed", show_value=True
-    )
     return constants, gap, noise
 
 
@@ -452,19 +398,39 @@ def _(constants, gap, mo, noise, picture, plt):
     else:
         _verdict = f"The run stops, and no query errs by more than {_most:.3f} α."
     _text = mo.md(_verdict)
-    mo.hstack(
+    mo.vstack(
         [
-            mo.vstack([constants, gap, noise, _text]),
+            constants,
+            gap,
+            noise,
+            _text,
             picture(_figure, "the true gap, the seen gap and the largest gap"),
-        ],
-        justify="start",
-        widths=[1, 1],
+        ]
     )
     return
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    sizes = np.geomspace(1e6, 1e10, 9)
+    class_sizes = [32, 1000, 10**6, 10**9]
+    _rule = gd.mechanisms.MultiplicativeWeights(32)
+    _privacies = {"1-DP": gd.PureDP(1.0), "(1, 1e-6)-DP": gd.ApproxDP(1.0, 1e-6)}
+
+    def _alpha(n, count, privacy):
+        """The promised error, or nan if no error up to 1 is promised."""
+        try:
+            return gd.bounds.upper.iterative_accuracy(
+                _rule.bound, n=n, queries=count, privacy=privacy, beta=0.05
+            )
+        except ValueError:
+            return float("nan")
+
+    promised = {
+        (_name, _count): [_alpha(int(_n), _count, _privacy) for _n in sizes]
+        for _name, _privacy in _privacies.items()
+        for _count in class_sizes
+    }
     mo.md(r"""
     **Exercise 7.** Find slider positions with the printed constants at which the run
     stops and a query may err by almost $\frac32\alpha$. Which step of the proof fails?
@@ -505,43 +471,17 @@ def _(mo):
     constants, and multiplicative weights on 32 elements, this is the accuracy on $|\mathcal C|$
     queries at once.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    sizes = np.geomspace(1e6, 1e10, 9)
-    class_sizes = [32, 1000, 10**6, 10**9]
-    _rule = gd.mechanisms.MultiplicativeWeights(32)
-    _privacies = {"1-DP": gd.PureDP(1.0), "(1, 1e-6)-DP": gd.ApproxDP(1.0, 1e-6)}
-
-    def _alpha(n, count, privacy):
-        """The promised error, or nan if no error up to 1 is promised."""
-        try:
-            return gd.bounds.upper.iterative_accuracy(
-                _rule.bound, n=n, queries=count, privacy=privacy, beta=0.05
-            )
-        except ValueError:
-            return float("nan")
-
-    promised = {
-        (_name, _count): [_alpha(int(_n), _count, _privacy) for _n in sizes]
-        for _name, _privacy in _privacies.items()
-        for _count in class_sizes
-    }
     return class_sizes, promised, sizes
 
 
 @app.cell
-def _(class_sizes, mo):
-    queries = mo.ui.slider(
-        steps=class_sizes, value=32, label="queries in the class", show_value=True
-    )
+def _(class_sizes, slider):
+    queries = slider(steps=class_sizes, value=32, label="queries in the class")
     return (queries,)
 
 
 @app.cell
-def _(gd, mo, picture, plt, promised, queries, sizes):
+def _(mo, picture, plt, powers_of_ten, promised, queries, sizes):
     _figure, _ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
     _ax.loglog(sizes, promised["1-DP", queries.value], "o-", color="#0072B2", label="1-DP")
     _ax.loglog(
@@ -551,18 +491,12 @@ def _(gd, mo, picture, plt, promised, queries, sizes):
         color="#D55E00",
         label=r"$(1, 10^{-6})$-DP",
     )
-    _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
+    powers_of_ten(_ax)
     _pure, _approximate = (promised[name, queries.value][-1] for name in ("1-DP", "(1, 1e-6)-DP"))
     _ax.set_title(f"at the last point {_pure:.4f} and {_approximate:.4f}")
     _ax.set(ylim=(1e-3, 2), xlabel="records n", ylabel=r"$\alpha$, with probability 0.95")
     _ax.legend(loc="upper right", frameon=False)
-    mo.hstack(
-        [queries, picture(_figure, "promised accuracy by the number of records")],
-        justify="start",
-        widths=[1, 2],
-    )
+    mo.vstack([queries, picture(_figure, "promised accuracy by the number of records")])
     return
 
 

@@ -9,28 +9,18 @@ app = marimo.App(width="medium", app_title="9. Smooth queries")
 def _():
     import marimo as mo
     import numpy as np
+    from drawing import picture, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
     from geomdp.workloads.smooth import GaussianMixture, Jackson, Truncation, approximate
 
-    return GaussianMixture, Jackson, Truncation, approximate, gd, mo, np, plt
+    return GaussianMixture, Jackson, Truncation, approximate, gd, mo, np, picture, plt, slider
 
 
 @app.cell
-def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+def _(mo, slider):
+    order = slider(0, 12, value=3, label="m")
     mo.md(r"""
     # 9. Smooth queries
 
@@ -46,12 +36,6 @@ def _(mo):
     The polynomials are written in Chebyshev's basis, $T_m(\cos\theta) = \cos m\theta$, because
     $|T_m| \le 1$: each moment $\frac1n\sum_x T_m(x)$ is an ordinary bounded query.
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    order = mo.ui.slider(0, 12, value=3, label="m", show_value=True)
     return (order,)
 
 
@@ -62,32 +46,27 @@ def _(mo, np, order, picture, plt):
     _ax.plot(_x, np.cos(order.value * np.arccos(_x)), color="#0072B2")
     _ax.set_title(f"at one half: {np.cos(order.value * np.pi / 3):.3f}")
     _ax.set(ylim=(-1.1, 1.1), xlabel="x", ylabel=f"$T_{{{order.value}}}(x)$")
-    mo.hstack([order, picture(_figure, "a Chebyshev polynomial")], justify="start", widths=[1, 2])
+    mo.vstack([order, picture(_figure, "a Chebyshev polynomial")])
     return
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    _angles = np.linspace(0, np.pi, 65)
+    curve = np.cos(np.outer(_angles, [1, 2, 3]))
+    flat = gd.bodies.VPolytope(curve[:, :2])
+    solid = gd.bodies.VPolytope(curve[::2])
     mo.md(r"""
     ## The body of moments
 
     This workload has a body like all others: the convex hull of the curve
     $x \mapsto (T_1(x), \dots, T_{t-1}(x))$. Move the records and see where the moments go.
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    _angles = np.linspace(0, np.pi, 65)
-    curve = np.cos(np.outer(_angles, [1, 2, 3]))
-    flat = gd.bodies.VPolytope(curve[:, :2])
-    solid = gd.bodies.VPolytope(curve[::2])
     return curve, flat, solid
 
 
 @app.cell
-def _(gd, picture, plt, solid):
+def _(gd, picture, plt, slider, solid):
     _figure = plt.figure(figsize=(3.9, 3.7), layout="constrained")
     _ax = _figure.add_subplot(projection="3d")
     gd.plotting.draw(solid, _ax)
@@ -98,14 +77,9 @@ def _(gd, picture, plt, solid):
     # Room for the name of the third axis.
     _ax.set_box_aspect((1, 1, 1), zoom=0.85)
     solid_picture = picture(_figure, "the body of the first three moments")
-    return (solid_picture,)
-
-
-@app.cell
-def _(mo):
-    first = mo.ui.slider(-1, 1, step=0.05, value=-0.6, label="first record", show_value=True)
-    second = mo.ui.slider(-1, 1, step=0.05, value=0.7, label="second record", show_value=True)
-    return first, second
+    first = slider(-1, 1, step=0.05, value=-0.6, label="first record")
+    second = slider(-1, 1, step=0.05, value=0.7, label="second record")
+    return first, second, solid_picture
 
 
 @app.cell
@@ -187,9 +161,9 @@ def _(GaussianMixture, Jackson, Truncation, approximate, np):
 
 
 @app.cell
-def _(bandwidths, degrees, mo):
-    bandwidth = mo.ui.slider(steps=bandwidths, value=0.3, label="bandwidth h", show_value=True)
-    degree = mo.ui.slider(steps=degrees, value=8, label="degrees t", show_value=True)
+def _(bandwidths, degrees, slider):
+    bandwidth = slider(steps=bandwidths, value=0.3, label="bandwidth h")
+    degree = slider(steps=degrees, value=8, label="degrees t")
     return bandwidth, degree
 
 
@@ -208,16 +182,29 @@ def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
 
     of Jackson's operator: {_smooth.approximation_error:.3g}
     """)
-    mo.hstack(
-        [mo.vstack([bandwidth, degree, _text]), picture(_figure, "a kernel and its polynomials")],
-        justify="start",
-        widths=[1, 2],
-    )
+    mo.vstack([bandwidth, degree, _text, picture(_figure, "a kernel and its polynomials")])
     return
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, np):
+    counts = [2, 3, 4, 5, 8, 16, 32, 64]
+    angles = np.linspace(0, np.pi, 2001)
+    sums = {_t: np.cos(np.outer(np.arange(_t), angles)).sum(axis=0) for _t in counts}
+    library = {
+        # The standard deviation of Lap(b) is b sqrt(2), and b = S / (n epsilon).
+        _t: gd.SmoothSummary(
+            1,
+            n=1000,
+            smoothness=2,
+            privacy=gd.PureDP(1.0),
+            degree=_t,
+            noise=gd.mechanisms.UniformLaplace(),
+        ).noise_std[1]
+        * 1000
+        / np.sqrt(2)
+        for _t in counts
+    }
     mo.md(r"""
     **Exercise 3.** At $h = 0.3$, how many degrees does truncation need for an error
     below 0.001, and how many at $h = 0.1$? Why?
@@ -247,34 +234,12 @@ def _(mo):
     $$S(t, 1) = \max_\theta \sum_{m<t} (1 - \cos m\theta)
       = t - \min_\theta \sum_{m<t}\cos m\theta .$$
     """)
-    return
-
-
-@app.cell
-def _(gd, np):
-    counts = [2, 3, 4, 5, 8, 16, 32, 64]
-    angles = np.linspace(0, np.pi, 2001)
-    sums = {_t: np.cos(np.outer(np.arange(_t), angles)).sum(axis=0) for _t in counts}
-    library = {
-        # The standard deviation of Lap(b) is b sqrt(2), and b = S / (n epsilon).
-        _t: gd.SmoothSummary(
-            1,
-            n=1000,
-            smoothness=2,
-            privacy=gd.PureDP(1.0),
-            degree=_t,
-            noise=gd.mechanisms.UniformLaplace(),
-        ).noise_std[1]
-        * 1000
-        / np.sqrt(2)
-        for _t in counts
-    }
     return angles, counts, library, sums
 
 
 @app.cell
-def _(counts, mo):
-    moments = mo.ui.slider(steps=counts, value=3, label="degrees t", show_value=True)
+def _(counts, slider):
+    moments = slider(steps=counts, value=3, label="degrees t")
     return (moments,)
 
 
@@ -293,11 +258,7 @@ def _(angles, library, mo, moments, np, picture, plt, sums):
 
     With the printed scale the loss is up to **{(_t - sums[_t][_at]) / _t:.4f} ε**.
     """)
-    mo.hstack(
-        [mo.vstack([moments, _text]), picture(_figure, "the sum of the moments of x")],
-        justify="start",
-        widths=[1, 1],
-    )
+    mo.vstack([moments, _text, picture(_figure, "the sum of the moments of x")])
     return
 
 
@@ -351,11 +312,9 @@ def _(degrees, fitted, gd):
 
 
 @app.cell
-def _(bandwidths, mo):
-    people = mo.ui.slider(
-        steps=[100, 300, 1000, 3000, 10000, 100000], value=1000, label="records n", show_value=True
-    )
-    narrow = mo.ui.slider(steps=bandwidths, value=0.3, label="bandwidth h", show_value=True)
+def _(bandwidths, slider):
+    people = slider(steps=[100, 300, 1000, 3000, 10000, 100000], value=1000, label="records n")
+    narrow = slider(steps=bandwidths, value=0.3, label="bandwidth h")
     return narrow, people
 
 
@@ -380,14 +339,7 @@ def _(degrees, fitted, gd, mo, narrow, noise_errors, np, people, picture, plt):
     _ax.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
     _ax.set(ylim=(1e-5, 3), xlabel="degrees t", ylabel="error of the answer at ε = 1")
     _ax.legend(loc="lower left", facecolor="white", edgecolor="none", framealpha=1, fontsize=9)
-    mo.hstack(
-        [
-            mo.vstack([people, narrow]),
-            picture(_figure, "error of the answer by the number of degrees"),
-        ],
-        justify="start",
-        widths=[1, 2],
-    )
+    mo.vstack([people, narrow, picture(_figure, "error of the answer by the number of degrees")])
     return
 
 
@@ -443,9 +395,9 @@ def _(Truncation, approximate, bandwidths, gd, kernel, np):
 
 
 @app.cell
-def _(bandwidths, epsilons, mo):
-    epsilon = mo.ui.slider(steps=epsilons, value=1.0, label="ε", show_value=True)
-    window = mo.ui.slider(steps=bandwidths, value=0.2, label="bandwidth h", show_value=True)
+def _(bandwidths, epsilons, slider):
+    epsilon = slider(steps=epsilons, value=1.0, label="ε")
+    window = slider(steps=bandwidths, value=0.2, label="bandwidth h")
     return epsilon, window
 
 
@@ -470,19 +422,16 @@ def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, wi
     _ax.plot(centres, true_answers[window.value], color="black", ls="--", label="true")
     _ax.set(ylim=(-0.1, 0.9), xlabel="centre c of the kernel", ylabel="answer")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
-    mo.hstack(
-        [
-            mo.vstack([epsilon, window]),
-            picture(_figure, "private and true answers by the centre of the kernel"),
-        ],
-        justify="start",
-        widths=[1, 2],
+    mo.vstack(
+        [epsilon, window, picture(_figure, "private and true answers by the centre of the kernel")]
     )
     return
 
 
 @app.cell
-def _(mo):
+def _(mo, slider):
+    variables = slider(1, 8, value=2, label="variables d")
+    smooth = slider(1, 16, value=4, label="derivatives K")
     mo.md(r"""
     **Exercise 9.** A narrow kernel has a wide band. Where does the budget go?
 
@@ -510,13 +459,6 @@ def _(mo):
     fall when $\varepsilon$ grows.) Weighted noise, which is not in the paper, improves the
     exponent to $\min(1, K / (1.5\,d))$, up to logarithms.
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    variables = mo.ui.slider(1, 8, value=2, label="variables d", show_value=True)
-    smooth = mo.ui.slider(1, 16, value=4, label="derivatives K", show_value=True)
     return smooth, variables
 
 
@@ -534,13 +476,8 @@ def _(mo, np, picture, plt, smooth, variables):
     d = {_d}, K = {smooth.value}: exponent {smooth.value / (2 * _d + smooth.value):.3f}, weighted
     {min(1, smooth.value / (1.5 * _d)):.3f}
     """)
-    mo.hstack(
-        [
-            mo.vstack([variables, smooth, _text]),
-            picture(_figure, "exponent of the error by the smoothness"),
-        ],
-        justify="start",
-        widths=[1, 2],
+    mo.vstack(
+        [variables, smooth, _text, picture(_figure, "exponent of the error by the smoothness")]
     )
     return
 

@@ -9,27 +9,17 @@ app = marimo.App(width="medium", app_title="10. A release from beginning to end"
 def _():
     import marimo as mo
     import numpy as np
+    from drawing import picture, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return gd, mo, np, picture, plt, slider
 
 
 @app.cell
 def _(gd, mo):
-    _pictures = gd.plotting.SteadyPictures()
-
-    def picture(figure, alt):
-        """The figure as an image. Its axes stay in place when it is drawn again."""
-        width = round(100 * figure.get_figwidth())
-        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
-
-    return (picture,)
-
-
-@app.cell
-def _(mo):
+    sample = gd.data.rand_health_insurance()
     mo.md(r"""
     # 10. A release from beginning to end
 
@@ -44,12 +34,6 @@ def _(mo):
     6. read the answers with their intervals;
     7. keep account of the budget.
     """)
-    return
-
-
-@app.cell
-def _(gd):
-    sample = gd.data.rand_health_insurance()
     return (sample,)
 
 
@@ -129,7 +113,9 @@ def _(gd, mo, sample):
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, schema):
+    workload = schema.workload("marginals", k=2)
+    body = gd.sensitivity_polytope(workload)
     mo.md(r"""
     **Exercise 2.** Why does the message name the row and the column, and not the value?
     Who may see the message?
@@ -146,18 +132,20 @@ def _(mo):
     The value of one person, exactly: the published edge changes as soon as that person leaves.
     ///
     """)
-    return
-
-
-@app.cell
-def _(gd, schema):
-    workload = schema.workload("marginals", k=2)
-    body = gd.sensitivity_polytope(workload)
     return body, workload
 
 
 @app.cell
 def _(body, mo, workload):
+    shown = mo.ui.dropdown(
+        {
+            "good health with deductible, against fair with deductible": (7, 11),
+            "good health with deductible, against the rest with deductible": (7, 6),
+            "deductible and limited, against neither": (3, 0),
+        },
+        value="good health with deductible, against fair with deductible",
+        label="two cells:",
+    )
     mo.md(f"""
     ## 3. The workload and its body
 
@@ -169,20 +157,6 @@ def _(body, mo, workload):
 
     The picture is the shadow of the body on two cells. Answers outside of it are impossible.
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    shown = mo.ui.dropdown(
-        {
-            "good health with deductible, against fair with deductible": (7, 11),
-            "good health with deductible, against the rest with deductible": (7, 6),
-            "deductible and limited, against neither": (3, 0),
-        },
-        value="good health with deductible, against fair with deductible",
-        label="two cells:",
-    )
     return (shown,)
 
 
@@ -206,7 +180,11 @@ def _(body, gd, labels, mo, np, picture, plt, shown, truth):
 
 
 @app.cell
-def _(mo):
+def _(gd, mo, workload):
+    advice = gd.advise(workload, n=20190, privacy=gd.PureDP(1.0), exact_only=True)
+    _table = advice.table.dropna(subset=["predicted_rmse"])
+    _alone = _table[~_table["mechanism"].str.startswith(("Projected", "Shrunk"))]
+    alone = _alone.sort_values("predicted_rmse", ascending=False).reset_index(drop=True)
     mo.md(r"""
     **Exercise 4.** Health cannot be rated good and fair at once. Why does the body in
     the first picture contain the point $(1, 1)$ nevertheless? What would you change?
@@ -224,20 +202,13 @@ def _(mo):
     The five shares and the $\binom52 = 10$ shares of pairs that are both true: 15.
     ///
     """)
-    return
-
-
-@app.cell
-def _(gd, workload):
-    advice = gd.advise(workload, n=20190, privacy=gd.PureDP(1.0), exact_only=True)
-    _table = advice.table.dropna(subset=["predicted_rmse"])
-    _alone = _table[~_table["mechanism"].str.startswith(("Projected", "Shrunk"))]
-    alone = _alone.sort_values("predicted_rmse", ascending=False).reset_index(drop=True)
     return advice, alone
 
 
 @app.cell
-def _(mo):
+def _(mo, slider):
+    planned = slider(steps=[500, 2000, 20190, 100000], value=20190, label="records n")
+    loss = slider(steps=[0.1, 0.3, 1.0, 3.0], value=1.0, label="ε")
     mo.md(r"""
     ## 4. The mechanism, before the data
 
@@ -245,15 +216,6 @@ def _(mo):
     a record is read: `gd.advise`. All mechanisms shown have exact samplers, so that privacy
     does not depend on a Markov chain (lesson 3).
     """)
-    return
-
-
-@app.cell
-def _(mo):
-    planned = mo.ui.slider(
-        steps=[500, 2000, 20190, 100000], value=20190, label="records n", show_value=True
-    )
-    loss = mo.ui.slider(steps=[0.1, 0.3, 1.0, 3.0], value=1.0, label="ε", show_value=True)
     return loss, planned
 
 
@@ -269,40 +231,12 @@ def _(alone, loss, mo, picture, planned, plt):
     _ax.set_title(f"from {_errors[0]:.4f} down to {_errors[-1]:.4f}")
     _ax.locator_params(axis="x", nbins=4)
     _ax.set_xlabel("root mean square error of a cell")
-    mo.hstack(
-        [mo.vstack([planned, loss]), picture(_figure, "error of a cell for each mechanism")],
-        justify="start",
-        widths=[1, 2],
-    )
+    mo.vstack([planned, loss, picture(_figure, "error of a cell for each mechanism")])
     return
 
 
 @app.cell
-def _(advice, mo):
-    mo.md(f"""
-    The advice at 20,190 records and ε = 1: `{type(advice.best).__name__}` around
-    the best of these, the projection of lesson 5.
-
-    **Exercise 6.** By which factor must the number of records grow for Laplace noise to
-    reach the error of the best mechanism?
-
-    **Exercise 7.** May one compare mechanisms on the data and take the one with the
-    least error?
-
-    /// details | Answer 6
-    0.0014 against 0.0003 is a factor of 4.7, and errors fall as 1/n: 4.7 times as many.
-    ///
-
-    /// details | Answer 7
-    Not without paying: the choice would depend on the records. The comparison above uses the
-    workload, n and ε only, so it is free.
-    ///
-    """)
-    return
-
-
-@app.cell
-def _(gd, np, sample, schema, workload):
+def _(advice, gd, mo, np, sample, schema, workload):
     sizes, epsilons = [500, 2000, 20190], [0.1, 0.3, 1.0, 3.0]
     _frames = {_n: sample.frame.sample(_n, random_state=1) for _n in sizes}
     releases = {
@@ -326,11 +260,33 @@ def _(gd, np, sample, schema, workload):
         )
         for _i in _cells.index
     ]
+    mo.md(f"""
+    The advice at 20,190 records and ε = 1: `{type(advice.best).__name__}` around
+    the best of these, the projection of lesson 5.
+
+    **Exercise 6.** By which factor must the number of records grow for Laplace noise to
+    reach the error of the best mechanism?
+
+    **Exercise 7.** May one compare mechanisms on the data and take the one with the
+    least error?
+
+    /// details | Answer 6
+    0.0014 against 0.0003 is a factor of 4.7, and errors fall as 1/n: 4.7 times as many.
+    ///
+
+    /// details | Answer 7
+    Not without paying: the choice would depend on the records. The comparison above uses the
+    workload, n and ε only, so it is free.
+    ///
+    """)
     return epsilons, labels, releases, sizes, truth, truths
 
 
 @app.cell
-def _(mo):
+def _(epsilons, mo, sizes, slider):
+    people = slider(steps=sizes, value=500, label="records n")
+    spent = slider(steps=epsilons, value=0.3, label="ε")
+    confidence = slider(steps=[0.5, 0.8, 0.9, 0.95, 0.99], value=0.95, label="confidence")
     mo.md(r"""
     ## 5 and 6. The release and its intervals
 
@@ -343,16 +299,6 @@ def _(mo):
     The law of the noise is public, so the length of every interval is known before the data.
     In class we may look at the truth as well. Choose a smaller sample or a smaller ε.
     """)
-    return
-
-
-@app.cell
-def _(epsilons, mo, sizes):
-    people = mo.ui.slider(steps=sizes, value=500, label="records n", show_value=True)
-    spent = mo.ui.slider(steps=epsilons, value=0.3, label="ε", show_value=True)
-    confidence = mo.ui.slider(
-        steps=[0.5, 0.8, 0.9, 0.95, 0.99], value=0.95, label="confidence", show_value=True
-    )
     return confidence, people, spent
 
 
@@ -378,13 +324,14 @@ def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths)
     predicted before the data: at most {_released.predicted_rmse.value:.4f}
     (root mean square)
     """)
-    mo.hstack(
+    mo.vstack(
         [
-            mo.vstack([people, spent, confidence, _text]),
+            people,
+            spent,
+            confidence,
+            _text,
             picture(_figure, "intervals of twelve cells with the released and the true shares"),
-        ],
-        justify="start",
-        widths=[1, 2],
+        ]
     )
     return
 

@@ -11,6 +11,7 @@ import html
 import importlib.util
 import inspect
 import re
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -183,8 +184,12 @@ class Notebook:
         self._mo = PlainMarimo()
         self.values: dict[str, Any] = {}
         self.shown: dict[int, Shown] = {}
-        for place in _ordered(self._cells):
-            self._run(place)
+        sys.path.insert(0, str(path.parent))  # for what the notebooks import from each other
+        try:
+            for place in _ordered(self._cells):
+                self._run(place)
+        finally:
+            sys.path.remove(str(path.parent))
         named = {id(value): name for name, value in self.values.items()}
         self.controls = {named[id(control)]: control for control in self._mo.ui.made}
         self._follow()
@@ -205,7 +210,7 @@ class Notebook:
         cell, before = self._cells[place], len(self.figures)
         output, defined = cell.run(**{name: self.values[name] for name in _read(cell)})
         self.values.update(defined)
-        self.values.update(mo=self._mo, picture=self._keep)
+        self.values.update(mo=self._mo, picture=self._keep, slider=self._mo.ui.slider)
         if isinstance(output, str) and (output or len(self.figures) > before):
             known = self.shown[place].follows if place in self.shown else ()
             titles = tuple(map(_titles, self.figures[before:]))
@@ -257,7 +262,7 @@ def _cells(path: Path) -> list[marimo.Cell]:
 
 def _ordered(cells: Sequence[marimo.Cell]) -> list[int]:
     """The places of the cells, each after those of the cells that define the names it reads."""
-    known: set[str] = {"picture"}
+    known: set[str] = set()
     ordered: list[int] = []
     while len(ordered) < len(cells):
         ready = [

@@ -1,0 +1,29 @@
+"""What the notebooks of the lessons share: sliders with their values, and steady pictures."""
+
+from typing import Any
+
+import marimo as mo
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import geomdp as gd
+
+_PICTURES = gd.plotting.SteadyPictures()
+
+
+def picture(figure: Figure, alt: str) -> mo.Html:
+    """The figure as an image. Its axes stay in place when it is drawn again."""
+    width = round(100 * figure.get_figwidth())
+    return mo.image(_PICTURES.png(figure, alt), width=width, alt=alt)
+
+
+def slider(*range_and_step: float, **more: Any) -> mo.ui.slider:
+    """A slider with its value beside it."""
+    return mo.ui.slider(*range_and_step, show_value=True, **more)
+
+
+def powers_of_ten(axes: Axes) -> None:
+    """Ticks at powers of ten, without the small ones, which double the drawing time."""
+    axes.minorticks_off()
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(gd.plotting.power_of_ten)
