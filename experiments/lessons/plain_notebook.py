@@ -24,7 +24,7 @@ from markdown import Markdown
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from experiments.report.mathematics import to_mathml
+from experiments.guide.mathematics import to_mathml
 
 EXTENSIONS = ["tables", "fenced_code", "sane_lists", "pymdownx.blocks.details"]
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$", re.DOTALL)
