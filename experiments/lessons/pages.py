@@ -194,7 +194,7 @@ def _box(more: dict[str, Any]) -> str:
     goals = "".join(f"<li>{to_page(goal)[3:-4]}</li>" for goal in more["goals"])
     recap = to_page("**The smoking triangle.** " + more["recap"])
     theorem = {theorem.id: theorem for theorem in THEOREMS}[more["theorem"]]
-    page = f"ROOT/theorems/{theorem.paper.name.lower()}.html#theorem-{theorem.id.lower()}"
+    page = f"ROOT/gallery/{theorem.id}.html"
     return (
         f'<div class="box"><p><b>{more["minutes"]} minutes.</b> Needs: {more["needs"]}.</p>'
         f"<p>Afterwards you can:</p><ul>{goals}</ul><p>Exercises are marked core or extra. "
