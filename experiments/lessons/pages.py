@@ -41,7 +41,7 @@ HURRIED = "In a hurry: lessons 0, 1, 2, 4, 5 and 10."
 
 @dataclass(frozen=True)
 class LessonPage:
-    """The body of a page. Addresses in `html` begin with `root`, where the folder was written."""
+    """The body of a page, which needs a heading of its own: the number and the title."""
 
     number: int
     name: str
@@ -74,7 +74,7 @@ def _page(lesson: Lesson, static: Path, root: str) -> LessonPage:
         stored.write_text(json.dumps(made), encoding="utf-8")
     (static / f"{lesson.name}.js").write_text(made["script"], encoding="utf-8")
     html = made["html"].replace("ROOT/", root)
-    return LessonPage(lesson.number, lesson.name, lesson.title, html)
+    return LessonPage(lesson.number, lesson.name, made["title"], html)
 
 
 def script(lesson: Lesson) -> Path:
@@ -97,7 +97,7 @@ def _made(lesson: Lesson) -> dict[str, str]:
     asked, kinds = more["question"], more["symbols"].split()
     page = (
         f'<link rel="stylesheet" href="ROOT/_static/lesson.css"><article class="lesson">'
-        f"{head}</h1>{_box(more)}{_symbols(kinds)}{body}"
+        f"{_box(more)}{_symbols(kinds)}{body}"
         f"<h2>Three questions</h2>{''.join(_question(i, q) for i, q in enumerate(asked))}"
         f'<aside class="notes"><b>For the teacher.</b> {to_page(more["notes"])}</aside>'
         f'<div class="solved"><b>Answers to the questions</b>{_solved(asked)}</div></article>'
@@ -119,6 +119,7 @@ def _made(lesson: Lesson) -> dict[str, str]:
         )
     data = json.dumps(plain(numbers), separators=(",", ":"))
     return {
+        "title": re.sub(r"<h1>\d+\. ", "", head),
         "html": page,
         "script": f"Lesson.data = {data};\nLesson.checks = {{{checks}}};\n{drawn}",
     }

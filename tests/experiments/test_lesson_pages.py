@@ -46,7 +46,8 @@ def _document(page: LessonPage) -> str:
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><link rel="icon" href="data:,">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{page.title}</title></head><body>{page.html}</body></html>"
+        f"<title>{page.title}</title></head>"
+        f"<body><h1>{page.number}. {page.title}</h1>{page.html}</body></html>"
     )
 
 
