@@ -152,7 +152,7 @@ def every_script() -> Iterator[Any]:
         yield pytest.param(module, id=name, marks=marks)
 
 
-@pytest.mark.parametrize("module", every_script())
+@pytest.mark.parametrize("module", [*every_script()])
 def test_every_committed_figure_keeps_the_rules(module: str) -> None:
     script = load(module)
     outputs = Folders().outputs(script.name, Preset.FULL)
@@ -184,7 +184,7 @@ def too_near(axes: Axes) -> None:
 
 
 def too_few_ticks(axes: Axes) -> None:
-    axes.set_ylim(0.5, 5)
+    axes.set_ylim(2.2, 4.8)
 
 
 def alike(axes: Axes) -> None:
