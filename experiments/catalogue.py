@@ -17,6 +17,7 @@ SCRIPTS = (
     "experiments.error.advised",
     "experiments.error.sample_complexity",
     "experiments.error.psd_box",
+    "experiments.error.weaker_guarantees",
     "experiments.error.many_columns",
     "experiments.error.accuracy_frontier",
     "experiments.lower_bounds.volume_bounds",

@@ -320,7 +320,8 @@ def advise(
     `Gaussian`, `Matrix` and `ResidualGaussian` noise is tried, too. The mechanisms for pure privacy
     then stay candidates, with the largest epsilon that implies the guarantee asked
     (`pure_implying`), which their releases state; `Laplace` and `Geometric` have a rho of their
-    own, which needs less noise. They are left out if the error of the best
+    own, which needs less noise, and `Ball` and `Ellipsoid` a rate of their own for
+    (epsilon, delta)-DP. They are left out if the error of the best
     Gaussian noise proves that they cannot be better, and for tables of many columns, where their
     set-ups take long.
 

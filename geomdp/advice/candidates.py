@@ -66,8 +66,8 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.projected import MAX_DRAWS
 from geomdp.mechanisms.reduced_answers import best_dimension, distortion_bound, width_limit
-from geomdp.privacy import ZCDP, PureDP
-from geomdp.privacy.definitions import calibrated_epsilon
+from geomdp.privacy import ZCDP, ApproxDP, PureDP
+from geomdp.privacy.definitions import largest_epsilon
 from geomdp.workloads import (
     Marginals,
     MarginalTables,
@@ -122,12 +122,13 @@ class Guarantees(enum.Enum):
 
     PURE = "any; releases are epsilon-DP"
     PURE_OR_RHO = "any; for --delta, releases are epsilon-DP"
+    PURE_OR_DELTA = "any; for --rho, releases are epsilon-DP"
     CONCENTRATED = "--epsilon --delta, or --rho"
     ANY = "any"
 
     def met_by(self, setting: Setting) -> Setting:
         """The setting, with a guarantee that the mechanism gives and that implies the one asked."""
-        own = {Guarantees.PURE: (), Guarantees.PURE_OR_RHO: (ZCDP,)}.get(self)
+        own = OWN_DEFINITIONS.get(self)
         if own is not None and not isinstance(setting.privacy, own):
             return replace(setting, privacy=setting.pure)
         if self is Guarantees.CONCENTRATED and isinstance(setting.privacy, PureDP):
@@ -135,10 +136,23 @@ class Guarantees(enum.Enum):
         return setting
 
     def most_epsilon(self, setting: Setting) -> float:
-        """An epsilon for which the noise of every such mechanism is epsilon-DP."""
-        met = self.met_by(setting).privacy
-        # Of all geometric and Laplace noise with a given rho, Laplace noise has the most epsilon.
-        return calibrated_epsilon(met, 0.0) if isinstance(met, ZCDP) else met.epsilon
+        """An epsilon for which the noise of every such mechanism is epsilon-DP; inf if unknown."""
+        match self.met_by(setting).privacy:
+            case PureDP(epsilon=epsilon):
+                return epsilon
+            case ZCDP(rho=rho):
+                # Of all geometric and Laplace noise with this rho, Laplace noise has the most.
+                return largest_epsilon(rho, 0.0)
+            case _:
+                return math.inf
+
+
+#: The definition of privacy, beside `PureDP`, that a mechanism with pure noise states itself.
+OWN_DEFINITIONS: dict[Guarantees, tuple[type, ...]] = {
+    Guarantees.PURE: (),
+    Guarantees.PURE_OR_RHO: (ZCDP,),
+    Guarantees.PURE_OR_DELTA: (ApproxDP,),
+}
 
 
 @dataclass(frozen=True)
@@ -176,8 +190,7 @@ class Candidate:
 
     def is_stronger(self, setting: Setting) -> bool:
         """Whether the noise is always purely private, and the guarantee asked is not."""
-        pure = self.guarantees in (Guarantees.PURE, Guarantees.PURE_OR_RHO)
-        return pure and not isinstance(setting.privacy, PureDP)
+        return self.guarantees in OWN_DEFINITIONS and not isinstance(setting.privacy, PureDP)
 
     def built(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a caller who asks for it by name."""
@@ -357,6 +370,7 @@ CANDIDATES = (
     Candidate(
         kind=Ball,
         flag="ball",
+        guarantees=Guarantees.PURE_OR_DELTA,
         summary="K-norm noise of the ball around all changes by one record",
         suits="Its noise is the same in every direction in which answers differ.",
         share=BALL_SHARE,
@@ -406,6 +420,7 @@ CANDIDATES = (
     Candidate(
         kind=Ellipsoid,
         flag="ellipsoid",
+        guarantees=Guarantees.PURE_OR_DELTA,
         summary="K-norm noise of the best ellipsoid around all changes by one record",
         suits="Its noise is larger in directions in which one record changes answers more.",
         check=check_ellipsoid,

@@ -16,6 +16,7 @@ from geomdp.advice.comparison import OPTIMAL, Trials, pure_noise_floor
 from geomdp.advice.setting import InapplicableError, Setting
 from geomdp.bounds import RMS
 from geomdp.mechanisms import (
+    Ellipsoid,
     Gaussian,
     Geometric,
     KNorm,
@@ -26,7 +27,8 @@ from geomdp.mechanisms import (
     ResidualGaussian,
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP
+from geomdp.noise.knorm import ball_rate
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP, gaussian_scale
 from geomdp.privacy.definitions import largest_epsilon
 from geomdp.workloads import (
     ChosenTables,
@@ -238,3 +240,31 @@ def test_a_net_takes_the_better_of_two_noises() -> None:
     for privacy, kind in ((ZCDP(0.5), Gaussian), (ApproxDP(1.0, 1e-9), KNorm)):
         chosen = coarse(replace(setting, privacy=privacy))
         assert isinstance(chosen.inner.inner, kind)
+
+
+@pytest.mark.parametrize(
+    ("workload", "delta"),
+    [
+        pytest.param(RandomSigns(30, 400, 0), 1e-6, marks=pytest.mark.ci),
+        (SecondMoment(4), 1e-3),
+        (Marginals(5, 2), 1e-3),
+    ],
+    ids=str,
+)
+def test_noise_of_an_ellipsoid_is_advised_for_few_dimensions(workload, delta) -> None:
+    """It is the best between pure noise, for a tiny delta, and Gaussian noise (X-ED)."""
+    privacy = ApproxDP(1.0, delta)
+    advice = advise(workload, n=10**5, privacy=privacy, exact_only=True)
+    best = additive_within(advice.best)
+    assert isinstance(best, Ellipsoid)
+    assert advice.best.guarantee.privacy == privacy
+    errors = advice.table.set_index("mechanism")["predicted_rmse"]
+    # Gaussian noise of the best ellipsoid has the same shape, up to the gap of the search.
+    dimension = workload.affine_hull().dimension
+    ratio = math.sqrt(dimension + 1) / ball_rate(dimension, privacy) / gaussian_scale(1.0, privacy)
+    assert errors["Ellipsoid"] / errors["Matrix"] == pytest.approx(ratio, rel=6e-3)
+    assert ratio < 0.98
+    with Ledger(privacy) as ledger:
+        release = best.with_n(10).release(workload.universe.sample(10, 0), ledger=ledger)
+        assert str(release.guarantee).startswith(f"{privacy}, replace-one; noise correctly rounded")
+        assert ledger.left() == {"epsilon": 0.0, "delta": 0.0}

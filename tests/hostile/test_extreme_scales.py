@@ -26,8 +26,8 @@ KINDS = {
 #: Additive mechanisms, each with the guarantees that the tests use.
 ADDITIVE: dict[str, tuple[Any, tuple[Privacy, ...]]] = {
     "Laplace": (mechanisms.Laplace, (PureDP(1.0), ZCDP(0.5))),
-    "Ball": (mechanisms.Ball, (PureDP(1.0),)),
-    "Ellipsoid": (mechanisms.Ellipsoid, (PureDP(1.0),)),
+    "Ball": (mechanisms.Ball, (PureDP(1.0), ApproxDP(1.0, 1e-6))),
+    "Ellipsoid": (mechanisms.Ellipsoid, (PureDP(1.0), ApproxDP(1.0, 1e-6))),
     "KNorm": (mechanisms.KNorm, (PureDP(1.0),)),
     "Recursive": (mechanisms.Recursive, (PureDP(1.0),)),
     "Hierarchical": (mechanisms.Hierarchical, (PureDP(1.0),)),

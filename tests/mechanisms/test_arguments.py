@@ -33,6 +33,7 @@ from geomdp.mechanisms import (
     KNorm,
     Laplace,
     Projected,
+    Recursive,
     Shrunk,
 )
 from geomdp.mechanisms.base import answer_hull, l1_sensitivity, l2_sensitivity
@@ -76,7 +77,8 @@ def test_wrong_arguments_are_refused(name, words):
 @pytest.mark.parametrize(
     ("kinds", "refused", "words"),
     [
-        ((Ball, Ellipsoid, KNorm), (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None), "PureDP"),
+        ((KNorm, Recursive), (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None), "PureDP"),
+        ((Ball, Ellipsoid), (ZCDP(1.0), 1.0, None), "PureDP or ApproxDP"),
         ((Laplace, Geometric), (ApproxDP(1.0, 1e-6), 1.0, None), "PureDP or ZCDP"),
         ((Gaussian,), (PureDP(1.0), 1.0, None), "ZCDP or ApproxDP"),
     ],

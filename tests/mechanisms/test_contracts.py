@@ -17,7 +17,8 @@ from scipy.special import ndtr
 import geomdp.mechanisms as mechanisms
 from geomdp.audit import audit
 from geomdp.mechanisms import JL, AdditiveMechanism, Cone, Mechanism, PredictionKind
-from geomdp.noise import LaplaceNoise
+from geomdp.noise import KNormNoise, LaplaceNoise
+from geomdp.noise.knorm import ball_rate
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
 from geomdp.workloads import Explicit, Marginals, explicit_answers
 from tests.mechanisms.catalogue import (
@@ -33,6 +34,7 @@ from tests.mechanisms.catalogue import (
     WITHOUT,
     WORKLOADS,
 )
+from tests.noise.test_ball_rate import ball_delta
 from tests.stats import MINIMUM_SAMPLES, mean_agrees, mean_at_most
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -131,6 +133,7 @@ def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacenc
     Gaussian noise of standard deviation sigma, moved by v, is judged by s = |v| / sigma. Its rho is
     s^2 / 2, and its delta at epsilon is Phi(s/2 - eps/s) - e^eps Phi(-s/2 - eps/s) (Balle-Wang).
     The rho of Laplace noise is the sum of x + e^-x - 1 for x = |v_i| over the scale (X-TANH).
+    For the noise of an ellipsoid, delta is integrated.
     """
     workload = WORKLOADS[workload]
     noise = build(name, workload, adjacency).noise
@@ -155,6 +158,11 @@ def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacenc
         case ZCDP(rho=rho):
             at_zero = noise.log_density_ratio(np.zeros_like(moves), moves)
             assert at_zero.max() <= rho * (1 + 1e-9)
+        case ApproxDP(epsilon=epsilon, delta=delta) if isinstance(noise, KNormNoise):
+            # The noise of an ellipsoid: a linear map makes it that of a ball (X-ED).
+            rate, dimension = noise.epsilon, noise.effective_dimension
+            assert along.max() <= rate * (1 + 1e-9)
+            assert ball_delta(dimension, rate, epsilon) <= delta
         case ApproxDP(epsilon=epsilon, delta=delta):
             at_zero = noise.log_density_ratio(np.zeros_like(moves), moves)
             s = np.sqrt(2 * at_zero[at_zero > 0])
@@ -518,6 +526,8 @@ def with_less_noise(claim, factor):
             return PureDP(factor * epsilon)
         case ZCDP(rho=rho):
             return ZCDP(factor**2 * rho)
+        case ApproxDP():  # the noise of balls and ellipsoids in the plane of `AUDITED`
+            return PureDP(factor * ball_rate(2, claim))
 
 
 @pytest.mark.statistical
