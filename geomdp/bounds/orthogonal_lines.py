@@ -5,6 +5,10 @@ On each of several orthogonal lines of data sets, a mechanism must estimate one 
 The frame U = (u_1, ..., u_i) is the polar factor of W D, for W = (w_1, ..., w_i) and a diagonal
 matrix D of weights above 0. With S = (D W^T W D)^(1/2), U^T W D = S gives delta_j = S_jj / D_jj, so
 only inner products of answers are needed.
+
+Relatives: Bhaskara-Dadush-Krishnaswamy-Talwar 2012 (volumes in orthogonal subspaces), Acharya-Sun-
+Zhang 2020 (arXiv 2004.06830, a private Assouad lemma), and Nikolov-Tang 2023 (arXiv 2301.13850, all
+unbiased mechanisms).
 """
 
 from __future__ import annotations

@@ -195,7 +195,8 @@ class SecondMoment(PostProcessed):
 
     References
     ----------
-    Nikolov 2022, Lemma 22; formula sheet JL-COV, JL-WIS, JL-L13b, X-CONE, X-SPX.
+    Nikolov 2022, Lemma 22; d'Orsi-Novikov 2025 (arXiv 2510.26717), spectral noise with optimal
+    errors in all Schatten norms; formula sheet JL-COV, JL-WIS, JL-L13b, X-CONE, X-SPX.
 
     Examples
     --------

@@ -6,6 +6,9 @@ draw ends when all points of the box have the same nearest multiples of a public
 is a rounded draw from the real-valued distribution itself. Rounding is post-processing, so the
 privacy proof for real numbers also holds for the result.
 
+Refining an interval of the uniform number until the value is decided is the interval refinement of
+samplers by Haney et al. 2022 (arXiv 2207.13793).
+
 Randomness comes from `os.urandom`. The floats in noises and bodies are taken as exact numbers, for
 which a privacy proof must hold.
 

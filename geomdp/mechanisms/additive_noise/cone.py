@@ -309,7 +309,8 @@ class Spectral(PureMechanism):
 
     References
     ----------
-    Formula sheet JL-COV, JL-L14, X-LKJ.
+    d'Orsi-Novikov 2025 (arXiv 2510.26717), noise of spectral norms; formula sheet JL-COV, JL-L14,
+    X-LKJ.
 
     Examples
     --------

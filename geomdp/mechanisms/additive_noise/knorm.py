@@ -120,7 +120,9 @@ class KNorm(BodyMechanism):
 
     References
     ----------
-    Hardt-Talwar 2010; Nikolov 2022, Lemma 14; formula sheet JL-KN, JL-L14, X-OUT, SAM-1 to SAM-6.
+    Hardt-Talwar 2010; Nikolov 2022, Lemma 14; the best of several simple bodies: Awan-Slavkovic
+    2018 (arXiv 1801.09236) and Joseph-Yu 2023 (arXiv 2309.15790); formula sheet JL-KN, JL-L14,
+    X-OUT, SAM-1 to SAM-6.
 
     Examples
     --------

@@ -263,7 +263,8 @@ class Matrix(StrategyMechanism):
       `MarginalTables`. So are soft bins (for N <= 2^10) and the p-identity strategy (for N <= 2^8).
     * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
       A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice: if
-      S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
+      S is optimal and n is public, no linear unbiased mechanism with Gaussian noise has a smaller
+      total squared error.
 
     Notation and parameters are those of `AdditiveMechanism`. A `strategy` without `PureDP` raises
     ``ValueError``. With `PureDP`, a workload without a known strategy raises ``ValueError`` on
@@ -396,9 +397,11 @@ class ResidualGaussian(AdditiveMechanism):
     l_j). For products, p_A (product over A of l_i) is the product over A of the total variance of
     W_i from unit noise on A_i, and 1 / l_j is ||W_j 1||^2 / l_j^2.
 
-    For tables under add/remove, no linear mechanism with Gaussian noise has less error. Under
-    replace-one, none has an error smaller by more than a share of 1e-7, if the search for the s_A
-    ends within 100 rounds (see `best_scales`), in two cases:
+    For tables under add/remove, no linear unbiased mechanism with Gaussian noise has a smaller total
+    squared error. For one-way tables of d binary columns, a cell errs as with Gaussian noise for
+    the sensitivity (sqrt(d) + 1) / 2. Under replace-one, none has an error smaller by more than a
+    share of 1e-7, if the search for the s_A ends within 100 rounds (see `best_scales`), in two
+    cases:
 
     * `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. Put columns
       with equal numbers of levels in one class. A profile states, for each class, the number of
@@ -411,8 +414,9 @@ class ResidualGaussian(AdditiveMechanism):
 
     References
     ----------
-    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner, and ResidualPlanner+ in version 5); formula sheet
-    X-RES, X-PROD, X-GRID, GEN-2.
+    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner, and ResidualPlanner+ in version 5);
+    Lebeda-Nikolov-Tang 2025 (arXiv 2512.21499), also for the largest error; Lebeda 2024 (arXiv
+    2408.06853), one-way tables; formula sheet X-RES, X-PROD, X-GRID, GEN-2.
 
     Examples
     --------
@@ -470,7 +474,7 @@ class ResidualGaussian(AdditiveMechanism):
     def is_best(self) -> bool:
         """Whether the squared error is known to be within 0.1% of the least possible.
 
-        The least is over all linear mechanisms with Gaussian noise.
+        The least is over all linear unbiased mechanisms with Gaussian noise.
         """
         return self._best.is_best
 

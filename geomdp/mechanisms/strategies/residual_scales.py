@@ -330,8 +330,8 @@ class ResidualScales:
     """Variances (sets,) of the noise on residuals, at a cost of 1; 0 for a public residual.
 
     The unit is the variance that makes a sum of l2 sensitivity 1 private. `energy` is the sum of
-    squared errors of all answers. `is_best` says whether it is known that no linear mechanism with
-    Gaussian noise has an energy smaller by more than 0.1%.
+    squared errors of all answers. `is_best` says whether it is known that no linear unbiased
+    mechanism with Gaussian noise has an energy smaller by more than 0.1%.
     """
 
     variances: FloatArray
@@ -345,8 +345,8 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
 
     The energy is the sum of the squared errors of all answers: v_A for noise of variance 1 on the
     residual of A. Under add/remove, sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B)) is
-    best among all linear mechanisms with Gaussian noise: by Schur's lemma, the optimal covariance,
-    averaged over renamings of levels, is a multiple of the identity on every residual.
+    best among all linear unbiased mechanisms with Gaussian noise: by Schur's lemma, the optimal
+    covariance, averaged over renamings of levels, is a multiple of the identity on every residual.
 
     Under replace-one the same holds, and the problem is convex in the precisions. It is solved for
     a growing list of profiles, until no profile costs more than 1 + 1e-7, or for 100 profiles. With
