@@ -19,6 +19,7 @@ SCRIPTS = (
     "experiments.error.psd_box",
     "experiments.error.weaker_guarantees",
     "experiments.error.many_columns",
+    "experiments.error.product_queries",
     "experiments.error.accuracy_frontier",
     "experiments.lower_bounds.volume_bounds",
     "experiments.lower_bounds.lower_worst_case",
