@@ -64,7 +64,7 @@ const pictures = [...document.querySelectorAll("article img")];
 pictures.forEach((picture) => (picture.loading = "eager"));
 Promise.allSettled(pictures.map((picture) => picture.decode())).then(() => done({
   // The theme lets the whole article scroll where something in it is too wide.
-  wide: Math.max(...[document.documentElement, ...document.querySelectorAll(".bd-article-container")]
+  wide: Math.max(...[...document.querySelectorAll("html, .bd-article-container")]
     .map((box) => box.scrollWidth - box.clientWidth)),
   undrawn: pictures.filter((picture) => !picture.naturalWidth).map((picture) => picture.src),
   tiny: pictures.filter((picture) => picture.getBoundingClientRect().width < 200).length,
