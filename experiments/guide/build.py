@@ -140,7 +140,8 @@ def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) ->
     included = folder / "repository"
     included.mkdir()
     for name in INCLUDED:
-        shutil.copy(ROOT / name, included)
+        text = _text(ROOT / name).replace("](paper_figures/", "](/pictures/")
+        (included / name).write_text(text, encoding="utf-8")
     made = folder / "made"
     made.mkdir()
     (made / "chart.rst").write_text(chart(), encoding="utf-8")
