@@ -1,5 +1,7 @@
-"""What the notebooks of the lessons share: sliders with their values, and steady pictures."""
+"""What the notebooks share: sliders with their values, steady pictures, answers that unfold."""
 
+import inspect
+import re
 from typing import Any
 
 import marimo as mo
@@ -8,7 +10,18 @@ from matplotlib.figure import Figure
 
 import geomdp as gd
 
+_ANSWER = re.compile(r"^\*\*(Answer \d+)\.\*\* (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _PICTURES = gd.plotting.SteadyPictures()
+
+
+def unfolding(text: str) -> str:
+    """Markdown in which each paragraph that begins with "**Answer 1.**" unfolds at a click."""
+    return _ANSWER.sub(r"/// details | \1\n\2\n///", inspect.cleandoc(text))
+
+
+def md(text: str) -> mo.Html:
+    """Text with exercises and their answers."""
+    return mo.md(unfolding(text))
 
 
 def picture(figure: Figure, alt: str) -> mo.Html:

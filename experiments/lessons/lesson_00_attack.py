@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="0. An attack, and a question")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import picture, slider
+    from drawing import md, picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np, picture, slider
+    return Figure, gd, md, mo, np, picture, slider
 
 
 @app.cell
@@ -155,8 +155,8 @@ def _(Figure, counts, gd, noisy, np, picture):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     The nearest point of $K$ is never farther from the truth than the noisy one, whatever
     the truth is, and finding it reads no record. That is the first of many things that a
     body can do. The shape of $K$ also tells how much noise is needed (lesson 3), how
@@ -165,10 +165,8 @@ def _(mo):
     **Exercise 1.** The club now publishes every second month only, when two people have
     joined. What does the attacker learn?
 
-    /// details | Answer 1
-    The sum of two people's answers: (2, 2) and (0, 0) still give both away, and who knows one of
-    them knows the other. Crowds delay the attack and do not end it.
-    ///
+    **Answer 1.** The sum of two people's answers: (2, 2) and (0, 0) still give both away, and who
+    knows one of them knows the other. Crowds delay the attack and do not end it.
 
     *Next: a workload is a body.*
     """)

@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="1. A workload is a body")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import picture, slider
+    from drawing import md, picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np, picture, slider
+    return Figure, gd, md, mo, np, picture, slider
 
 
 @app.cell
@@ -98,8 +98,8 @@ def _(Figure, both, gd, healthy, ill, kinds, np, picture, polytope, smoking, wor
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 1.** Two of the four kinds of people have the same answer vector. Which,
     and what does it mean for this workload?
 
@@ -107,19 +107,14 @@ def _(mo):
 
     **Exercise 3.** Can the answers be $(0.2, 0.5)$? Why not?
 
-    /// details | Answer 1
-    The healthy and the ill who do not smoke: both answer (0, 0). The workload cannot tell them
-    apart, so K has three corners and not four.
-    ///
+    **Answer 1.** The healthy and the ill who do not smoke: both answer (0, 0). The workload cannot
+    tell them apart, so K has three corners and not four.
 
-    /// details | Answer 2
-    At a corner: all records are of one kind, and the mean of equal vectors is that vector.
-    ///
+    **Answer 2.** At a corner: all records are of one kind, and the mean of equal vectors is that
+    vector.
 
-    /// details | Answer 3
-    No. Whoever smokes and is ill smokes: $q_2(x) \le q_1(x)$ for every record, hence for every
-    mean, and the hull excludes the point.
-    ///
+    **Answer 3.** No. Whoever smokes and is ill smokes: $q_2(x) \le q_1(x)$ for every record, hence
+    for every mean, and the hull excludes the point.
 
     ## Is a point in the body? Separation
 
@@ -167,23 +162,19 @@ def _(Figure, first, gd, np, picture, polytope, second):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 4.** Move the point until the line is the edge between $(0, 0)$ and
     $(1, 1)$. Which inequality between the two queries is that?
 
     **Exercise 5.** Why does one inequality prove that a point is outside, while a proof
     that it is inside needs three records?
 
-    /// details | Answer 4
-    $q_2 \le q_1$: those who smoke and are ill are among those who smoke.
-    ///
+    **Answer 4.** $q_2 \le q_1$: those who smoke and are ill are among those who smoke.
 
-    /// details | Answer 5
-    A point outside of a convex set lies outside of a halfspace that contains the set (separation
-    theorem). A point inside is a mixture of at most $m + 1 = 3$ corners (Carathéodory), and these
-    records with their weights are the proof.
-    ///
+    **Answer 5.** A point outside of a convex set lies outside of a halfspace that contains the set
+    (separation theorem). A point inside is a mixture of at most $m + 1 = 3$ corners (Carathéodory),
+    and these records with their weights are the proof.
 
     ## Bodies grow with the workload
 
@@ -233,16 +224,14 @@ def _(Figure, gd, picture, shown, solids, turn):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 6.** Three signs $x_1, x_2, x_3 \in \{-1, 1\}$ and the three products of
     two of them. There are eight records. Why has $K$ only four corners?
 
-    /// details | Answer 6
-    Changing all three signs changes no product, so the eight records fall into four pairs with
-    equal answers. And the product of all three products is always 1, which excludes four of the
-    eight corners of the cube.
-    ///
+    **Answer 6.** Changing all three signs changes no product, so the eight records fall into four
+    pairs with equal answers. And the product of all three products is always 1, which excludes four
+    of the eight corners of the cube.
 
     *Next: what one record can change.*
     """)

@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="2. What one record can change")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import picture, slider
+    from drawing import md, picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np, picture, slider
+    return Figure, gd, md, mo, np, picture, slider
 
 
 @app.cell
@@ -92,8 +92,8 @@ def _(Figure, corners, difference, gd, kinds, new, np, old, picture, polytope, r
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 1.** $K$ is a triangle with three corners. How many pairs (old, new) of
     different corners are there, and which of them give corners of $K - K$?
 
@@ -103,19 +103,13 @@ def _(mo):
     **Exercise 3.** The triangle has area $1/2$. What is the area of the hexagon? (For a
     simplex in $m$ dimensions the volume grows by the factor $\binom{2m}{m}$.)
 
-    /// details | Answer 1
-    Six ordered pairs, and all six differences are corners of the hexagon. For a simplex this is
-    always so. For a cube it is not: many pairs of corners have the same difference.
-    ///
+    **Answer 1.** Six ordered pairs, and all six differences are corners of the hexagon. For a
+    simplex this is always so. For a cube it is not: many pairs of corners have the same difference.
 
-    /// details | Answer 2
-    With $a - b$ it contains $b - a$: old and new change places.
-    ///
+    **Answer 2.** With $a - b$ it contains $b - a$: old and new change places.
 
-    /// details | Answer 3
-    $\binom{4}{2} \cdot \frac12 = 3$. For a body that is symmetric to begin with, $K - K = 2K$, and
-    the factor is only $2^m = 4$.
-    ///
+    **Answer 3.** $\binom{4}{2} \cdot \frac12 = 3$. For a body that is symmetric to begin with, $K -
+    K = 2K$, and the factor is only $2^m = 4$.
 
     ## The norm that counts records
 
@@ -166,24 +160,21 @@ def _(Figure, angle, bodies, difference, gd, length, mo, np, picture):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 4.** Two of the norms in the table are never above the first. Which two?
     How does this follow from the fact that their unit balls contain $K - K$?
 
     **Exercise 5.** Find a direction in which the disc is as good as $K - K$, and one in
     which it is worst.
 
-    /// details | Answer 4
-    Those of the cross-polytope and the disc. They contain $K - K$, and a larger unit ball gives a
-    smaller norm. Noise made from such a norm is larger than necessary, and never too small.
-    ///
+    **Answer 4.** Those of the cross-polytope and the disc. They contain $K - K$, and a larger unit
+    ball gives a smaller norm. Noise made from such a norm is larger than necessary, and never too
+    small.
 
-    /// details | Answer 5
-    At 45 degrees the disc touches the corner $(1, 1)$, and the norms agree. At 135 degrees the
-    boundary of $K - K$ is nearest, at distance $1/\sqrt2$, while the disc has radius $\sqrt2$: a
-    factor of 2.
-    ///
+    **Answer 5.** At 45 degrees the disc touches the corner $(1, 1)$, and the norms agree. At 135
+    degrees the boundary of $K - K$ is nearest, at distance $1/\sqrt2$, while the disc has radius
+    $\sqrt2$: a factor of 2.
 
     ## From a norm to noise
 
@@ -244,8 +235,8 @@ def _(Figure, axis, ball, difference, epsilon, gd, losses, np, picture, scale):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 6.** Choose the cross-polytope. Why is the loss constant on large
     regions?
 
@@ -254,19 +245,16 @@ def _(mo):
     **Exercise 8.** Two people leave the data set and two others join. What becomes of
     the bound $e^{\varepsilon}$?
 
-    /// details | Answer 6
-    $\lVert z \rVert_B$ is linear on the cone over each face. Where $z$ and $z - v$ lie in the cone
-    over one face with normal $u$, the loss is $-\varepsilon \langle u, v \rangle$, whatever $z$ is.
-    ///
+    **Answer 6.** $\lVert z \rVert_B$ is linear on the cone over each face. Where $z$ and $z - v$
+    lie in the cone over one face with normal $u$, the loss is $-\varepsilon \langle u, v \rangle$,
+    whatever $z$ is.
 
-    /// details | Answer 7
-    For $2 \varepsilon$: it is the noise of the body $B / 2$, in whose norm $v$ has length 2.
-    ///
+    **Answer 7.** For $2 \varepsilon$: it is the noise of the body $B / 2$, in whose norm $v$ has
+    length 2.
 
-    /// details | Answer 8
-    The sums move by $v + v'$, whose norm is at most 2, so the bound is $e^{2\varepsilon}$. For $r$
-    records it is $e^{r\varepsilon}$ (group privacy); lesson 7 turns this into lower bounds.
-    ///
+    **Answer 8.** The sums move by $v + v'$, whose norm is at most 2, so the bound is
+    $e^{2\varepsilon}$. For $r$ records it is $e^{r\varepsilon}$ (group privacy); lesson 7 turns
+    this into lower bounds.
 
     *Next: noise shaped like the body.*
     """)

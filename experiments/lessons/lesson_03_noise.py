@@ -12,7 +12,7 @@ def _():
 
     import marimo as mo
     import numpy as np
-    from drawing import picture, powers_of_ten, slider
+    from drawing import md, picture, powers_of_ten, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
@@ -25,6 +25,7 @@ def _():
         functools,
         gd,
         io,
+        md,
         mo,
         np,
         picture,
@@ -128,7 +129,7 @@ def _(Figure, difference, gd, mo, noises, picture, share, shown):
 
 
 @app.cell
-def _(gd, mo):
+def _(gd, md):
     _makers = {
         "Laplace": gd.mechanisms.Laplace,
         "ball": gd.mechanisms.Ball,
@@ -143,7 +144,7 @@ def _(gd, mo):
         ]
         for name, make in _makers.items()
     }
-    mo.md(r"""
+    md(r"""
     **Exercise 1.** Here $\Delta_1 = 2$. Check the second row of the table with the
     formula $2d$.
 
@@ -154,20 +155,16 @@ def _(gd, mo):
     **Exercise 3.** Instead of replacing records, neighbours may **add or remove** one.
     By which vectors can the sums move then?
 
-    /// details | Answer 1
-    $d = 2$ and scale 2: $2 \cdot 2 \cdot 2^2 = 16$.
-    ///
+    **Answer 1.** $d = 2$ and scale 2: $2 \cdot 2 \cdot 2^2 = 16$.
 
-    /// details | Answer 2
-    Replacing a record lowers one cell and raises another: $\Delta_1 = 2$ for every $m$. The corners
-    $e_i - e_j$ of $K - K$ all have $\ell_1$ norm 2, so the cross-polytope touches them all and
-    little can be gained: at $m = 50$ the root mean squared error falls from 2.83 to 2.76 only.
-    ///
+    **Answer 2.** Replacing a record lowers one cell and raises another: $\Delta_1 = 2$ for
+    every $m$. The corners $e_i - e_j$ of $K - K$ all have $\ell_1$ norm 2, so the
+    cross-polytope touches them all and little can be gained: at $m = 50$ the root mean squared
+    error falls from 2.83 to 2.76 only.
 
-    /// details | Answer 3
-    By $Q(x)$ or $-Q(x)$: the body is the symmetric hull $\operatorname{conv}(K \cup -K)$, which
-    lies inside of $K - K$ if $0 \in K$. Every $\varepsilon$ must say which neighbours it means.
-    ///
+    **Answer 3.** By $Q(x)$ or $-Q(x)$: the body is the symmetric hull $\operatorname{conv}(K \cup
+    -K)$, which lies inside of $K - K$ if $0 \in K$. Every $\varepsilon$ must say which neighbours
+    it means.
 
     ## How much the shape matters in many dimensions
 
@@ -208,7 +205,7 @@ def _(Figure, errors, loss, np, picture, population, powers_of_ten, sizes):
 
 
 @app.cell
-def _(gd, mo, noises, np, polytope):
+def _(gd, md, noises, np, polytope):
     planar = {
         "K-norm of K - K": noises["K - K"],
         "Laplace": gd.noise.LaplaceNoise(2, 2.0),
@@ -218,7 +215,7 @@ def _(gd, mo, noises, np, polytope):
     }
     # One set of draws for each kind of noise; the slider only chooses how many are shown.
     clouds = {name: noise.sample(np.random.default_rng(2), 1000) for name, noise in planar.items()}
-    mo.md(r"""
+    md(r"""
     **Exercise 4.** Read off the slopes of the three curves, and derive the first two
     from $\Delta_1$ and $\Delta_2$. (The ball's error per query is
     $\sqrt{d + 1}\,\Delta_2 / (\varepsilon n)$ for $d$ queries if none of them has a
@@ -227,15 +224,12 @@ def _(gd, mo, noises, np, polytope):
     **Exercise 5.** At $n = 1000$ and $\varepsilon = 1$, how many prefix sums can each
     mechanism answer with error below 0.1?
 
-    /// details | Answer 4
-    Laplace: $\sqrt2\,\Delta_1 / (\varepsilon n)$, slope 1. Ball: $d + 1 = m$ and $\Delta_2 =
-    \sqrt{m - 1}$ give about $m$: slope 1 as well, with a smaller constant. K-norm: slope 1/2.
-    ///
+    **Answer 4.** Laplace: $\sqrt2\,\Delta_1 / (\varepsilon n)$, slope 1. Ball: $d + 1 = m$ and
+    $\Delta_2 = \sqrt{m - 1}$ give about $m$: slope 1 as well, with a smaller constant. K-norm:
+    slope 1/2.
 
-    /// details | Answer 5
-    Laplace about 70, the ball about 100, and the K-norm more than the 200 of the plot: its error
-    there is 0.016.
-    ///
+    **Answer 5.** Laplace about 70, the ball about 100, and the K-norm more than the 200 of the
+    plot: its error there is 0.016.
 
     ## A uniform point and a random radius
 
@@ -285,12 +279,12 @@ def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy)
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, md, np):
     elliptope = gd.bodies.Elliptope(3)
     # The four kinds of records: (x_1, x_2, x_1 x_2).
     corners = np.array([[a, b, a * b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
     correlations = elliptope.sample_uniform(3000, np.random.default_rng(3))
-    mo.md(r"""
+    md(r"""
     **Exercise 6.** For which of the four kinds of noise does the histogram follow the
     curve, and why not for the others?
 
@@ -300,20 +294,15 @@ def _(gd, mo, np):
     **Exercise 8.** Show $E \lVert Z \rVert_2^2 = (d+1)(d+2)\,E\lVert U \rVert_2^2 /
     \varepsilon^2$.
 
-    /// details | Answer 6
-    Only for the K-norm of K - K. Laplace and ball noise follow the curve in the gauges of their own
-    bodies. Cone noise has no such body.
-    ///
+    **Answer 6.** Only for the K-norm of K - K. Laplace and ball noise follow the curve in the
+    gauges of their own bodies. Cone noise has no such body.
 
-    /// details | Answer 7
-    The gauge has density $\propto t^{d-1} e^{-\varepsilon t}$: Gamma($d$). A uniform point has
-    gauge $V^{1/d}$ with $V$ uniform on $[0, 1]$, and Gamma($d + 1$) times $V^{1/d}$ is Gamma($d$).
-    ///
+    **Answer 7.** The gauge has density $\propto t^{d-1} e^{-\varepsilon t}$: Gamma($d$). A uniform
+    point has gauge $V^{1/d}$ with $V$ uniform on $[0, 1]$, and Gamma($d + 1$) times $V^{1/d}$ is
+    Gamma($d$).
 
-    /// details | Answer 8
-    $E R^2 = (d+1)(d+2)/\varepsilon^2$ is the second moment of the Gamma law, and $R$ and $U$ are
-    independent.
-    ///
+    **Answer 8.** $E R^2 = (d+1)(d+2)/\varepsilon^2$ is the second moment of the Gamma law, and $R$
+    and $U$ are independent.
 
     ## Cone noise: sampling K instead of K - K
 
@@ -457,8 +446,8 @@ def _(Figure, budget, columns, gd, np, pair_errors, people, picture):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 9.** Compute the variance for $d = 2$ and $d = 10$ at $\varepsilon = 1$,
     and from the second the error of a cell at $n = 5000$.
 
@@ -467,19 +456,13 @@ def _(mo):
     **Exercise 11.** The elliptope is larger than the hull of the records. Why does that
     not hurt the privacy, and what does it cost?
 
-    /// details | Answer 9
-    $d = 2$: $m = 3$, $p = 3$: $8 \cdot 4 \cdot 5 / 4 = 40$. $d = 10$: $m = 55$, $p = 11$: $8 \cdot
-    56 \cdot 57 / 12 = 2128$, and $\sqrt{3 \cdot 2128} / 20000 = 0.00399$.
-    ///
+    **Answer 9.** $d = 2$: $m = 3$, $p = 3$: $8 \cdot 4 \cdot 5 / 4 = 40$. $d = 10$: $m = 55$, $p =
+    11$: $8 \cdot 56 \cdot 57 / 12 = 2128$, and $\sqrt{3 \cdot 2128} / 20000 = 0.00399$.
 
-    /// details | Answer 10
-    2 for Laplace (its sensitivity is the number of pairs) and 3/2 for the elliptope.
-    ///
+    **Answer 10.** 2 for Laplace (its sensitivity is the number of pairs) and 3/2 for the elliptope.
 
-    /// details | Answer 11
-    The proof needs only that every record's vector lies in the cone, and a larger cone contains
-    them too. The noise is larger than it would be for the hull itself.
-    ///
+    **Answer 11.** The proof needs only that every record's vector lies in the cone, and a larger
+    cone contains them too. The noise is larger than it would be for the hull itself.
 
     ## Why a Markov chain is no proof
 
@@ -551,8 +534,8 @@ def _(BINS, Figure, gd, np, picture, steps, thin, walks):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 12.** At length 1 : 1, how many steps until the measured tv stops falling?
     Is it then 0?
 
@@ -563,31 +546,24 @@ def _(mo):
 
     **Exercise 15.** Which three ways out does this lesson offer?
 
-    /// details | Answer 12
-    About ten. It is not 0 but some 0.04: 2000 draws in 20 bins are never exactly equal. A
-    measurement cannot show 0, and a $\delta$ of 0.15 would be absurd; only a proof gives a small
-    bound.
-    ///
+    **Answer 12.** About ten. It is not 0 but some 0.04: 2000 draws in 20 bins are never exactly
+    equal. A measurement cannot show 0, and a $\delta$ of 0.15 would be absurd; only a proof gives a
+    small bound.
 
-    /// details | Answer 13
-    In proportion to it: the measured tv is about the same at 10 steps and length 10, at 30 and 30,
-    and at 100 and 100. Only a direction within an angle of about 1 / length of the long side takes
-    the walk far. Rounding the body first (a linear map) repairs this example but is no proof
-    either.
-    ///
+    **Answer 13.** In proportion to it: the measured tv is about the same at 10 steps and length 10,
+    at 30 and 30, and at 100 and 100. Only a direction within an angle of about 1 / length of the
+    long side takes the walk far. Rounding the body first (a linear map) repairs this example but is
+    no proof either.
 
-    /// details | Answer 14
-    Two walks from the same corner can agree because both have not left it. And even a true
-    agreement in a histogram says nothing about sets with probability below $1/2000$, which is where
-    $\delta$ lives. The library calls such noise *heuristic* and never prints $\varepsilon$-DP
-    without that word.
-    ///
+    **Answer 14.** Two walks from the same corner can agree because both have not left it. And even
+    a true agreement in a histogram says nothing about sets with probability below $1/2000$, which
+    is where $\delta$ lives. The library calls such noise *heuristic* and never prints
+    $\varepsilon$-DP without that word.
 
-    /// details | Answer 15
-    Take a body with an exact sampler that contains $K - K$ (ball, ellipsoid, cross-polytope, box);
-    take cone noise over a body with an exact sampler (simplex, elliptope, spectraplex); or use an
-    exact form of $K - K$ itself, as for the simplex or after a triangulation.
-    ///
+    **Answer 15.** Take a body with an exact sampler that contains $K - K$ (ball, ellipsoid,
+    cross-polytope, box); take cone noise over a body with an exact sampler (simplex, elliptope,
+    spectraplex); or use an exact form of $K - K$ itself, as for the simplex or after a
+    triangulation.
 
     *Next: how large is a body?*
     """)

@@ -11,12 +11,12 @@ def _():
 
     import marimo as mo
     import numpy as np
-    from drawing import picture, powers_of_ten, slider
+    from drawing import md, picture, powers_of_ten, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, functools, gd, mo, np, picture, powers_of_ten, slider
+    return Figure, functools, gd, md, mo, np, picture, powers_of_ten, slider
 
 
 @app.cell
@@ -83,7 +83,7 @@ def _(Figure, gd, np, picture, plane_bodies, seen, turn):
 
 
 @app.cell
-def _(functools, gd, mo, np):
+def _(functools, gd, md, np):
     def body_of(name, m):
         """One of the bodies of this lesson in m dimensions."""
         if name == "ball":
@@ -98,7 +98,7 @@ def _(functools, gd, mo, np):
         return gd.gaussian_width(body_of(name, m), rng=0).value
 
     names = ["ball", "cube", "cross-polytope"]
-    mo.md(r"""
+    md(r"""
     **Exercise 1.** For the triangle, $h(u) = 0$ in a whole range of directions. Why?
 
     **Exercise 2.** At which directions does the curve $h(u)$ have a kink, and what
@@ -107,19 +107,14 @@ def _(functools, gd, mo, np):
     **Exercise 3.** Which of these change when $K$ is shifted: $h_K(u)$, the breadth,
     the mean of $h_K(u)$ over all directions?
 
-    /// details | Answer 1
-    The origin is a corner of the triangle, and for those directions it is the corner farthest along
-    $u$.
-    ///
+    **Answer 1.** The origin is a corner of the triangle, and for those directions it is the corner
+    farthest along $u$.
 
-    /// details | Answer 2
-    At the normal of an edge. There the touching point jumps from one end of the edge to the other.
-    ///
+    **Answer 2.** At the normal of an edge. There the touching point jumps from one end of the edge
+    to the other.
 
-    /// details | Answer 3
-    Only $h_K(u)$ itself: it grows by $\langle u, v \rangle$, which is odd in $u$, so it cancels in
-    the breadth and in the mean.
-    ///
+    **Answer 3.** Only $h_K(u)$ itself: it grows by $\langle u, v \rangle$, which is odd in $u$, so
+    it cancels in the breadth and in the mean.
 
     ## Gaussian width: the support function in a random direction
 
@@ -177,8 +172,8 @@ def _(Figure, body_of, dimension, draws, gd, np, picture, which, width_of):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 4.** The ball of radius 1 and the cross-polytope both have diameter 2.
     Compare their widths at $m = 200$. Which one is "really" small?
 
@@ -188,20 +183,16 @@ def _(mo):
     **Exercise 6.** Show $w(K) \le \max_i \lVert v_i \rVert_2 \sqrt{2 \ln N}$ for the
     hull of $N$ points $v_i$.
 
-    /// details | Answer 4
-    The ball has $w \approx \sqrt m = 14.1$, the cross-polytope about 3. The cross-polytope reaches
-    as far, but in $2m$ directions only, which a random direction never comes near.
-    ///
+    **Answer 4.** The ball has $w \approx \sqrt m = 14.1$, the cross-polytope about 3. The
+    cross-polytope reaches as far, but in $2m$ directions only, which a random direction never comes
+    near.
 
-    /// details | Answer 5
-    $2 w(K)$, $2 w(K)$ and $w(S)$: a maximum of a linear function over a hull is attained in $S$.
-    ///
+    **Answer 5.** $2 w(K)$, $2 w(K)$ and $w(S)$: a maximum of a linear function over a hull is
+    attained in $S$.
 
-    /// details | Answer 6
-    For every $t > 0$: $e^{t\,E\max} \le E \sum_i e^{t \langle g, v_i \rangle} \le N e^{t^2 r^2 /
-    2}$ with $r = \max \lVert v_i \rVert$. Take logarithms, divide by $t$ and put $t = \sqrt{2 \ln
-    N} / r$.
-    ///
+    **Answer 6.** For every $t > 0$: $e^{t\,E\max} \le E \sum_i e^{t \langle g, v_i \rangle} \le N
+    e^{t^2 r^2 / 2}$ with $r = \max \lVert v_i \rVert$. Take logarithms, divide by $t$ and put $t =
+    \sqrt{2 \ln N} / r$.
 
     ## What a body in many dimensions looks like
 
@@ -269,8 +260,8 @@ def _(Figure, gd, high, mo, np, outlines, picture, pictured, plane):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 7.** For the cross-polytope and "a corner and a random direction": how
     long is the spike at $m = 200$, and how thick is the core?
 
@@ -280,23 +271,17 @@ def _(mo):
     **Exercise 9.** And the cut? Its radius is governed by the *polar* body. Look at the
     cross-polytope: is the cut as large as the shadow?
 
-    /// details | Answer 7
-    The corner lies at $\mu_m / w(B_1) \approx 14.1 / 2.97 \approx 4.8$, and the core has a radius
-    of about $4.8 \sqrt{\pi / (2m)} \approx 0.43$. All but a vanishing share of directions see only
-    the core.
-    ///
+    **Answer 7.** The corner lies at $\mu_m / w(B_1) \approx 14.1 / 2.97 \approx 4.8$, and the core
+    has a radius of about $4.8 \sqrt{\pi / (2m)} \approx 0.43$. All but a vanishing share of
+    directions see only the core.
 
-    /// details | Answer 8
-    In a random unit direction $u = g / \lVert g \rVert$ the shadow reaches $h_K(u) \approx w(K) /
-    \sqrt m$. With $w(K) = \mu_m$ that is 1, the grey circle. The shadow of the cube is round
-    already at moderate $m$, that of the cross-polytope only at large $m$.
-    ///
+    **Answer 8.** In a random unit direction $u = g / \lVert g \rVert$ the shadow reaches $h_K(u)
+    \approx w(K) / \sqrt m$. With $w(K) = \mu_m$ that is 1, the grey circle. The shadow of the cube
+    is round already at moderate $m$, that of the cross-polytope only at large $m$.
 
-    /// details | Answer 9
-    No. The shadow shows how far the body reaches somewhere above a point of the plane; the cut
-    shows only what lies in the plane. The cut of the cross-polytope is a disc of radius 0.43 and
-    its shadow one of radius 1.
-    ///
+    **Answer 9.** No. The shadow shows how far the body reaches somewhere above a point of the
+    plane; the cut shows only what lies in the plane. The cut of the cross-polytope is a disc of
+    radius 0.43 and its shadow one of radius 1.
 
     ## Why width and not diameter: how many records do I need?
 
@@ -381,22 +366,18 @@ def _(gd, mo, np):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 10.** Derive the second inequality of the formula from exercise 6.
 
     **Exercise 11.** Which workload of the table is far below its bound, and why?
 
-    /// details | Answer 10
-    A vector of $k$ entries in $[-1, 1]$ has length at most $\sqrt k$, so $w(K) \le \sqrt{2 k \ln
-    N}$. Put this into the second and third term.
-    ///
+    **Answer 10.** A vector of $k$ entries in $[-1, 1]$ has length at most $\sqrt k$, so $w(K) \le
+    \sqrt{2 k \ln N}$. Put this into the second and third term.
 
-    /// details | Answer 11
-    The histogram: its vectors have length 1 and not $\sqrt k$, so $w(K) = E \max_i g_i$, which is
-    below $\sqrt{2 \ln 64} = 2.88$. The random signs have long vectors in all directions, and come
-    near their bound.
-    ///
+    **Answer 11.** The histogram: its vectors have length 1 and not $\sqrt k$, so $w(K) = E \max_i
+    g_i$, which is below $\sqrt{2 \ln 64} = 2.88$. The random signs have long vectors in all
+    directions, and come near their bound.
 
     *Next: projection.*
     """)

@@ -16,12 +16,12 @@ def _():
         # afterwards. The bodies here are small enough for projections that are not compiled.
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     import numpy as np
-    from drawing import picture, powers_of_ten, slider
+    from drawing import md, picture, powers_of_ten, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np, picture, powers_of_ten, slider
+    return Figure, gd, md, mo, np, picture, powers_of_ten, slider
 
 
 @app.cell
@@ -79,8 +79,8 @@ def _(Figure, gaussians, gd, np, picture, spread, triangle, truth):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 1.** Can the projection make the answers worse? Look at single points and
     at the rmse.
 
@@ -88,20 +88,14 @@ def _(mo):
 
     **Exercise 3.** At sigma = 3, what is the most that the error can be?
 
-    /// details | Answer 1
-    Never, if the true answers lie in K. At the nearest point, the way to the noisy answers and the
-    way to any point of K make an angle of at least 90 degrees, so the nearest point is closer to
-    every point of K.
-    ///
+    **Answer 1.** Never, if the true answers lie in K. At the nearest point, the way to the noisy
+    answers and the way to any point of K make an angle of at least 90 degrees, so the nearest point
+    is closer to every point of K.
 
-    /// details | Answer 2
-    All noisy answers lie in K and are their own nearest points. In the plane with little noise a
-    projection is idle; in many dimensions it is not, as we shall see.
-    ///
+    **Answer 2.** All noisy answers lie in K and are their own nearest points. In the plane with
+    little noise a projection is idle; in many dimensions it is not, as we shall see.
 
-    /// details | Answer 3
-    The diameter of K, however large the noise is.
-    ///
+    **Answer 3.** The diameter of K, however large the noise is.
 
     ## The key inequality
 
@@ -164,7 +158,7 @@ def _(Figure, gd, noise_angle, noise_length, np, picture, triangle, truth):
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, md, np):
     _rng = np.random.default_rng(7)
     _matrix = _rng.choice([-1.0, 1.0], size=(64, 256))
     _workload = gd.workloads.Explicit(_matrix)
@@ -181,7 +175,7 @@ def _(gd, mo, np):
         _noisy = _truth + sigma_one / _n * _rng.normal(size=(15, 64))
         _found = np.array([found.point for found in _projector.nearest_many(_noisy)])
         measured.append(np.sqrt(((_found - _truth) ** 2).mean()))
-    mo.md(r"""
+    md(r"""
     **Exercise 4.** Put the truth on the edge and turn $Z$ until the error is as long as
     the noise. Which directions are these, and what do the bars show?
 
@@ -190,19 +184,13 @@ def _(gd, mo, np):
 
     **Exercise 6.** Prove $\lVert e \rVert \le \lVert Z \rVert$ from the key inequality.
 
-    /// details | Answer 4
-    Along the edge, and into the body as long as the noisy answers stay in it: there all but the
-    third bar agree.
-    ///
+    **Answer 4.** Along the edge, and into the body as long as the noisy answers stay in it: there
+    all but the third bar agree.
 
-    /// details | Answer 5
-    It is 0: the part of the noise that points out of the body is removed.
-    ///
+    **Answer 5.** It is 0: the part of the noise that points out of the body is removed.
 
-    /// details | Answer 6
-    $\lVert e \rVert^2 \le \langle Z, e \rangle \le \lVert Z \rVert\,\lVert e \rVert$ by Cauchy and
-    Schwarz.
-    ///
+    **Answer 6.** $\lVert e \rVert^2 \le \langle Z, e \rangle \le \lVert Z \rVert\,\lVert e \rVert$
+    by Cauchy and Schwarz.
 
     ## Many queries: the slope changes
 
@@ -257,8 +245,8 @@ def _(Figure, count, measured, np, picture, powers_of_ten, sigma_one, sizes, wid
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 7.** For bounded queries $w(K) \le \sqrt{2 m \ln N}$ and $\sigma = 2
     \sqrt m / (n \sqrt{2 \rho})$. Show that the error after projection is at most
 
@@ -271,21 +259,16 @@ def _(mo):
 
     **Exercise 9.** Is the projected answer unbiased?
 
-    /// details | Answer 7
-    $\sigma\,w(K)/m \le \frac{2\sqrt m}{n\sqrt{2\rho}} \cdot \frac{\sqrt{2 m \ln N}}{m} =
-    \frac{2\sqrt{\ln N/\rho}}{n}$. The value is 0.12193. The number of queries has cancelled: a
-    million queries are answered as well as a thousand.
-    ///
+    **Answer 7.** $\sigma\,w(K)/m \le \frac{2\sqrt m}{n\sqrt{2\rho}} \cdot \frac{\sqrt{2 m \ln
+    N}}{m} = \frac{2\sqrt{\ln N/\rho}}{n}$. The value is 0.12193. The number of queries has
+    cancelled: a million queries are answered as well as a thousand.
 
-    /// details | Answer 8
-    $\sqrt{\sigma w / m} < \sigma$ if $\sigma > w(K)/m$, that is, if the noise is long compared with
-    the body in a random direction.
-    ///
+    **Answer 8.** $\sqrt{\sigma w / m} < \sigma$ if $\sigma > w(K)/m$, that is, if the noise is long
+    compared with the body in a random direction.
 
-    /// details | Answer 9
-    No. At a corner all errors point into the body. Projection trades a little bias for much less
-    variance; an interval around the projected answer must not pretend otherwise (lesson 10).
-    ///
+    **Answer 9.** No. At a corner all errors point into the body. Projection trades a little bias
+    for much less variance; an interval around the projected answer must not pretend otherwise
+    (lesson 10).
 
     ## Pure privacy: what is left to do
 
@@ -316,17 +299,15 @@ def _(gd, mo, np):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 10.** Nikolov's second theorem needs $w(K)^2 / (m \alpha^2 \varepsilon)$
     records. What must the noise be like for the projection to reach that, and why is
     ball noise of length about $m \Delta / (\varepsilon n)$ not like that?
 
-    /// details | Answer 10
-    The noise must be short in the few directions that the body uses: in dimension $m$ pure-DP noise
-    of a ball has length $\propto m$ and not $\sqrt m$. The next lesson maps the answers to fewer
-    dimensions by a random matrix first, adds noise there, and projects back.
-    ///
+    **Answer 10.** The noise must be short in the few directions that the body uses: in dimension
+    $m$ pure-DP noise of a ball has length $\propto m$ and not $\sqrt m$. The next lesson maps the
+    answers to fewer dimensions by a random matrix first, adds noise there, and projects back.
 
     *Next: the Johnson-Lindenstrauss transform.*
     """)

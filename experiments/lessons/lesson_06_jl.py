@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="6. The JL transform")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import picture, powers_of_ten, slider
+    from drawing import md, picture, powers_of_ten, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, picture, powers_of_ten, plt, slider
+    return gd, md, mo, np, picture, plt, powers_of_ten, slider
 
 
 @app.cell
@@ -116,8 +116,8 @@ def _(
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 1.** Two corners of $K$ differ in about half of the 200 signs. Which
     distance is that, and where is it in the picture?
 
@@ -126,20 +126,15 @@ def _(mo):
     **Exercise 3.** At $m = 200$ there are as many rows as queries, and distances still
     change. Which map with 200 rows changes none?
 
-    /// details | Answer 1
-    Where two signs differ, answers differ by 2. So the distance is $\sqrt{100 \cdot 2^2} = 20$: all
-    points of the cloud have abscissa near 20.
-    ///
+    **Answer 1.** Where two signs differ, answers differ by 2. So the distance is $\sqrt{100 \cdot
+    2^2} = 20$: all points of the cloud have abscissa near 20.
 
-    /// details | Answer 2
-    It is about halved: the change is of order $w(K)/\sqrt m$. The constant 6.5 is a proved one;
-    measured ratios on sign matrices, simplices and cubes lie between 1.35 and 1.6.
-    ///
+    **Answer 2.** It is about halved: the change is of order $w(K)/\sqrt m$. The constant 6.5 is a
+    proved one; measured ratios on sign matrices, simplices and cubes lie between 1.35 and 1.6.
 
-    /// details | Answer 3
-    The identity. A random map only helps with few rows. As soon as there are as many rows as K has
-    dimensions (63 here), $A = I$ is better, and the mechanism is the projection of lesson 5.
-    ///
+    **Answer 3.** The identity. A random map only helps with few rows. As soon as there are as many
+    rows as K has dimensions (63 here), $A = I$ is better, and the mechanism is the projection of
+    lesson 5.
 
     ## The width stays
 
@@ -242,9 +237,9 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
 
 
 @app.cell
-def _(mo, slider):
+def _(md, slider):
     records = slider(steps=[10, 20, 50, 100, 200, 500, 1000], value=100, label="ε n")
-    mo.md(r"""
+    md(r"""
     The fit never increases the error in the image: $\lVert A\dot y - AQ(X)\rVert \le
     \lVert Z\rVert$, always (equation 6). Then distances in the image are distances in
     $K$, up to the distortion. Together this is **Lemma 13**: the error is at most
@@ -259,22 +254,16 @@ def _(mo, slider):
     or $A(K - K)$ for the matrix that was drawn? Would it be enough if $A$ keeps
     distances with high probability?
 
-    /// details | Answer 4
-    All points of K on the line have the same measurement. That is the distortion: two answers far
-    apart whose images are equal.
-    ///
+    **Answer 4.** All points of K on the line have the same measurement. That is the distortion: two
+    answers far apart whose images are equal.
 
-    /// details | Answer 5
-    Both. The line misses K, and the fit moves the number back to the nearest one that K allows. The
-    length of the remaining segment is at most the diameter of K.
-    ///
+    **Answer 5.** Both. The line misses K, and the fit moves the number back to the nearest one that
+    K allows. The length of the remaining segment is at most the diameter of K.
 
-    /// details | Answer 6
-    $A(K-K)/n$, for the very matrix that was drawn. Then privacy holds for every matrix, however
-    bad, and only accuracy depends on luck. Noise scaled to the typical distortion would fail with
-    the probability of a bad matrix, which is no pure privacy. For the same reason a matrix is never
-    drawn again after a look at the result.
-    ///
+    **Answer 6.** $A(K-K)/n$, for the very matrix that was drawn. Then privacy holds for every
+    matrix, however bad, and only accuracy depends on luck. Noise scaled to the typical distortion
+    would fail with the probability of a bad matrix, which is no pure privacy. For the same reason a
+    matrix is never drawn again after a look at the result.
 
     ## How many rows?
 
@@ -310,27 +299,23 @@ def _(mo, np, picture, plt, powers_of_ten, records):
 
 
 @app.cell
-def _(mo, slider):
+def _(md, slider):
     bits = slider(2, 60, value=20, label="bits of a record")
     alpha = slider(steps=[0.01, 0.02, 0.05, 0.1, 0.2], value=0.1, label="error α")
-    mo.md(r"""
+    md(r"""
     **Exercise 7.** Show that $m = \varepsilon n$ is best and that the bracket is then
     $2/\sqrt{\varepsilon n}$. How many records does error $\alpha$ need?
 
     **Exercise 8.** For $N$ kinds of records and answers in $[-1, 1]$ the width is at
     most $\sqrt{2k \ln N}$. What becomes of Exercise 7?
 
-    /// details | Answer 7
-    For positive $a, b$: $a/\sqrt m + b\sqrt m \ge 2\sqrt{ab}$, with equality at $m = a/b =
-    \varepsilon n$. So $\alpha = 2C w/\sqrt{k\varepsilon n}$, and $n$ is of the order of
+    **Answer 7.** For positive $a, b$: $a/\sqrt m + b\sqrt m \ge 2\sqrt{ab}$, with equality at $m =
+    a/b = \varepsilon n$. So $\alpha = 2C w/\sqrt{k\varepsilon n}$, and $n$ is of the order of
     $w(K)^2/(k\alpha^2\varepsilon)$: Theorem 2.
-    ///
 
-    /// details | Answer 8
-    $n$ is of the order of $\ln N/(\alpha^2\varepsilon)$. **The number of queries is gone.** That is
-    the third term of Theorem 1: the number of records needed grows with the logarithm of the number
-    of kinds of records and not with the number of queries.
-    ///
+    **Answer 8.** $n$ is of the order of $\ln N/(\alpha^2\varepsilon)$. **The number of queries is
+    gone.** That is the third term of Theorem 1: the number of records needed grows with the
+    logarithm of the number of kinds of records and not with the number of queries.
 
     ## Theorem 1: three mechanisms, three regimes
 
@@ -379,7 +364,7 @@ def _(alpha, bits, gd, mo, np, picture, plt, powers_of_ten):
 
 
 @app.cell
-def _(gd, kinds, mo, np, workload):
+def _(gd, kinds, md, np, workload):
     sizes, tried = (30, 100, 300), (2, 4, 8, 16, 32, 48, 62)
     _inner = gd.mechanisms.Ball(workload, n=1, privacy=gd.PureDP(1.0))
     _maps = [gd.mechanisms.JL(_inner, _m, rng=_m) for _m in tried]
@@ -399,13 +384,11 @@ def _(gd, kinds, mo, np, workload):
             _measure(gd.mechanisms.Projected(_noisy), _data),
             [_measure(_jl.with_n(_n), _data) for _jl in _maps],
         )
-    mo.md(r"""
+    md(r"""
     **Exercise 9.** From which number of queries on is the third term the least?
 
-    /// details | Answer 9
-    $\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/\alpha^2$. With 20 bits and
-    $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$ queries.
-    ///
+    **Answer 9.** $\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/\alpha^2$. With 20
+    bits and $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$ queries.
 
     ## Measured: is the map needed?
 
@@ -445,26 +428,22 @@ def _(measured, mo, people, picture, plt, tried, zero):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 10.** At which numbers of records is a release worth more than the
     answer 0?
 
     **Exercise 11.** The theorem needs the map to *prove* its bound. Does the picture
     need it?
 
-    /// details | Answer 10
-    At 30 records no mechanism here beats the constant answer. At 100 the projection does and the
-    noise alone does not, at 300 both do.
-    ///
+    **Answer 10.** At 30 records no mechanism here beats the constant answer. At 100 the projection
+    does and the noise alone does not, at 300 both do.
 
-    /// details | Answer 11
-    Hardly. With few records a map of a good number of rows gains a little; from a hundred records
-    on the projection alone is as good as the best map, up to the chance of 20 releases, and nobody
-    tells the best number of rows in advance. Whether pure privacy ever needs the map by more than a
-    constant factor is open; the figure `jl_needed` of the report looks at eight families of
-    workloads.
-    ///
+    **Answer 11.** Hardly. With few records a map of a good number of rows gains a little; from a
+    hundred records on the projection alone is as good as the best map, up to the chance of 20
+    releases, and nobody tells the best number of rows in advance. Whether pure privacy ever needs
+    the map by more than a constant factor is open; the figure `jl_needed` of the report looks at
+    eight families of workloads.
 
     *Next: what no mechanism can do.*
     """)

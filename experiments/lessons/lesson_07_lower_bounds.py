@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="7. Lower bounds")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import picture, powers_of_ten, slider
+    from drawing import md, picture, powers_of_ten, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, picture, powers_of_ten, plt, slider
+    return gd, md, mo, np, picture, plt, powers_of_ten, slider
 
 
 @app.cell
@@ -100,7 +100,7 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, md, np):
     marginals = gd.workloads.Marginals(8, 1)
     _generators = np.array(
         [
@@ -112,7 +112,7 @@ def _(gd, mo, np):
     )
     words = gd.bounds.LinearCode(_generators).words(np.arange(16))
     packing = gd.bounds.Packing(marginals, words, np.arange(16)[:, None])
-    mo.md(r"""
+    md(r"""
     **Exercise 1.** Find the largest $n$ that this packing excludes at
     $\varepsilon = 0.5$, $\alpha = 0.1$.
 
@@ -121,19 +121,15 @@ def _(gd, mo, np):
     **Exercise 3.** The $(1, 1)$ corner is farther from $(0, 0)$ than the others. Is the
     smallest distance the only one that counts?
 
-    /// details | Answer 1
-    $r < \ln 3/0.5 = 2.197$, so $r = 2$. Answers are $\frac rn \cdot \frac1{\sqrt2}$ apart, which
-    must be at least 0.4: $n \le 2/(0.4\sqrt2) = 3.54$. So $n = 3$.
-    ///
+    **Answer 1.** $r < \ln 3/0.5 = 2.197$, so $r = 2$. Answers are $\frac rn \cdot \frac1{\sqrt2}$
+    apart, which must be at least 0.4: $n \le 2/(0.4\sqrt2) = 3.54$. So $n = 3$.
 
-    /// details | Answer 2
-    With more copies, the data sets differ in more records. Privacy then lets their answers differ
-    more: it guarantees each other disc only a probability of $\tfrac12 e^{-\varepsilon r}$.
-    ///
+    **Answer 2.** With more copies, the data sets differ in more records. Privacy then lets their
+    answers differ more: it guarantees each other disc only a probability of $\tfrac12
+    e^{-\varepsilon r}$.
 
-    /// details | Answer 3
-    In this proof, yes: all discs have one radius. A packing is as good as its closest pair.
-    ///
+    **Answer 3.** In this proof, yes: all discs have one radius. A packing is as good as its closest
+    pair.
 
     ## A better packing: a code
 
@@ -209,11 +205,11 @@ def _(alpha, epsilon, gd, mo, np, packing):
 
 
 @app.cell
-def _(gd, mo):
+def _(gd, md):
     steps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
     losses = [0.25, 0.5, 1.0, 2.0]
     lines = {(_e, _t): gd.bounds.private_line(_t, _e, 2) for _e in losses for _t in steps}
-    mo.md(r"""
+    md(r"""
     **Exercise 4.** Why does a data set hold $r$ copies of one code word, and not $r$
     different records?
 
@@ -223,21 +219,15 @@ def _(gd, mo):
     **Exercise 6.** Halve $\varepsilon$, or halve $\alpha$. When is the bound exactly
     twice as large, and when is it not?
 
-    /// details | Answer 4
-    With copies, answers are far apart *relative* to the number of changed records: $\frac
-    rn\sqrt{4/8}$ at $r$ replacements.
-    ///
+    **Answer 4.** With copies, answers are far apart *relative* to the number of changed records:
+    $\frac rn\sqrt{4/8}$ at $r$ replacements.
 
-    /// details | Answer 5
-    With fewer records, $r$ can stay the same as long as $r \le n$, and the answers are $\frac
-    rn\sqrt{4/8}$ apart, which is more. With fewer than $r$ records, use $n$ copies and no padding:
-    then the answers are as far apart as the words.
-    ///
+    **Answer 5.** With fewer records, $r$ can stay the same as long as $r \le n$, and the answers
+    are $\frac rn\sqrt{4/8}$ apart, which is more. With fewer than $r$ records, use $n$ copies and
+    no padding: then the answers are as far apart as the words.
 
-    /// details | Answer 6
-    $r$ is a whole number below $\ln 15/\varepsilon$: 2.708 gives 2 and 5.416 gives 5. And $n$ is
-    rounded down to a whole number of records.
-    ///
+    **Answer 6.** $r$ is a whole number below $\ln 15/\varepsilon$: 2.708 gives 2 and 5.416 gives 5.
+    And $n$ is rounded down to a whole number of records.
 
     ## A line: privacy hides a single number
 
@@ -287,12 +277,12 @@ def _(line_loss, line_steps, lines, mo, np, picture, plt, steps):
 
 
 @app.cell
-def _(mo, slider, steps):
+def _(md, slider, steps):
     grid_steps = slider(
         steps=[_t for _t in steps if _t <= 16], value=4, label="steps T of each line"
     )
     grid_records = slider(2, 60, value=12, label="records n")
-    mo.md(r"""
+    md(r"""
     **Exercise 7.** Discrete Laplace noise has $\Pr[z] \propto e^{-\varepsilon |z|}$ and
     variance $2q/(1-q)^2$ with $q = e^{-\varepsilon}$. What does the picture say about
     it?
@@ -301,18 +291,15 @@ def _(mo, slider, steps):
     mechanism has $\mathbb E(\hat t - t)^2$ below $e^\varepsilon/(1 + e^\varepsilon)^2$
     under a fair coin for $t$, and compare with the picture at $\varepsilon = 1$.
 
-    /// details | Answer 7
-    Long lines prove nearly its variance, so for one counting query it is optimal: theory and
-    mechanism meet. A short line proves less, since an estimate may be cut to the range from 0 to T.
-    ///
+    **Answer 7.** Long lines prove nearly its variance, so for one counting query it is optimal:
+    theory and mechanism meet. A short line proves less, since an estimate may be cut to the range
+    from 0 to T.
 
-    /// details | Answer 8
-    The best estimate is the posterior mean. Its error is the average of $p(1-p)$, where $p$ is
-    the posterior probability of $t=1$. Privacy keeps the odds between $e^{-\varepsilon}$ and
-    $e^{\varepsilon}$, so $p(1-p) \ge e^\varepsilon/(1+e^\varepsilon)^2$: 0.19661 at
-    $\varepsilon = 1$. The library checks only estimates on a grid of spacing 0.02 and rounds
-    down, so it proves 0.19659.
-    ///
+    **Answer 8.** The best estimate is the posterior mean. Its error is the average of
+    $p(1-p)$, where $p$ is the posterior probability of $t=1$. Privacy keeps the odds between
+    $e^{-\varepsilon}$ and $e^{\varepsilon}$, so $p(1-p) \ge
+    e^\varepsilon/(1+e^\varepsilon)^2$: 0.19661 at $\varepsilon = 1$. The library checks only
+    estimates on a grid of spacing 0.02 and rounds down, so it proves 0.19659.
 
     ## Orthogonal lines
 
@@ -398,13 +385,13 @@ def _(curves, picture, plt, powers_of_ten, sizes):
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, md, np):
     code = gd.bounds.ReedSolomon(prime=11, length=6, degree=3)
     _words = code.words()
     # The number of places in which two polynomials agree, for each pair of polynomials.
     _agree = (_words[:, None, :] == _words[None, :, :]).sum(axis=2)
     agreements = np.bincount(_agree[np.triu_indices(len(_words), 1)], minlength=7)
-    mo.md(r"""
+    md(r"""
     **Exercise 9.** How far are the lower bound and the best mechanism apart at
     $n = 500$, and which bound is it fair to compare K-norm noise with?
 
@@ -412,16 +399,13 @@ def _(gd, mo, np):
     $\varepsilon = 1$) the library's bracket is $8 < \mathrm{sc} \le 52$. The code
     proved only $\mathrm{sc} > 3$. Where does 8 come from?
 
-    /// details | Answer 9
-    A factor of 1.45: 0.01095 against 0.00757. K-norm noise is added and nothing else is done, so
-    the dotted bound holds for it too; at 500 records the two bounds are almost equal. With few
-    records they differ. Only the solid bound holds for a mechanism that projects.
-    ///
+    **Answer 9.** A factor of 1.45: 0.01095 against 0.00757. K-norm noise is added and nothing else
+    is done, so the dotted bound holds for it too; at 500 records the two bounds are almost equal.
+    With few records they differ. Only the solid bound holds for a mechanism that projects.
 
-    /// details | Answer 10
-    From lines: with 8 queries a code is short, and at 8 records four orthogonal lines are used. For
-    more attributes codes win: for 16 marginals a code excludes 7 records and lines 6.
-    ///
+    **Answer 10.** From lines: with 8 queries a code is short, and at 8 records four orthogonal
+    lines are used. For more attributes codes win: for 16 marginals a code excludes 7 records and
+    lines 6.
 
     ## The hard case: random signs
 
@@ -448,23 +432,21 @@ def _(agreements, code, mo, np, picture, plt):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 11.** Why do two polynomials of degree below 3 agree in at most 2 places?
 
     **Exercise 12.** For data sets uniform on such sets, about how far apart are the
     answers to random sign queries?
 
-    /// details | Answer 11
-    Their difference is a polynomial of degree below 3 and not 0, so it has at most 2 roots.
-    ///
+    **Answer 11.** Their difference is a polynomial of degree below 3 and not 0, so it has at most 2
+    roots.
 
-    /// details | Answer 12
-    The uniform distributions on $S$ and $T$ differ by $1/s$ on $|S \triangle T|$ elements. A random
-    sign query sees the difference as a sum of that many random signs over $s$, so the root mean
-    square distance is about $\sqrt{|S\triangle T|}/s$, here at least $\sqrt 8/6 = 0.47$. The full
-    proof needs $k \ge C\ln M$ queries, so that all pairs are close to that.
-    ///
+    **Answer 12.** The uniform distributions on $S$ and $T$ differ by $1/s$ on $|S \triangle T|$
+    elements. A random sign query sees the difference as a sum of that many random signs over
+    $s$, so the root mean square distance is about $\sqrt{|S\triangle T|}/s$, here at least
+    $\sqrt 8/6 = 0.47$. The full proof needs $k \ge C\ln M$ queries, so that all pairs are close
+    to that.
 
     *Next: answering queries one after the other.*
     """)

@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="8. Sparse vector and iterative const
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import picture, powers_of_ten, slider
+    from drawing import md, picture, powers_of_ten, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, picture, powers_of_ten, plt, slider
+    return gd, md, mo, np, picture, plt, powers_of_ten, slider
 
 
 @app.cell
@@ -96,7 +96,7 @@ def _(
 
 
 @app.cell
-def _(mo, np):
+def _(md, np):
     def _tail(values, scale):
         """P(Lap(scale) <= values)."""
         shrunk = np.exp(-np.abs(values) / scale) / 2
@@ -113,7 +113,7 @@ def _(mo, np):
     lengths = [1, 2, 5, 10, 20, 50, 100, 1000]
     scales_tried = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]
     worst = {_s: [worst_loss(_k, _s) for _k in lengths] for _s in scales_tried}
-    mo.md(r"""
+    md(r"""
     **Exercise 1.** A thousand queries instead of 30, $\varepsilon = 1$,
     $\beta = 0.05$: what is $\alpha$? And if all thousand were *answered* with Laplace
     noise?
@@ -121,16 +121,12 @@ def _(mo, np):
     **Exercise 2.** The released bits reveal that all earlier queries are below the
     noisy threshold. Why is that not paid for query by query?
 
-    /// details | Answer 1
-    $8(\ln 1000 + \ln 40) = 84.8$. Answering all: noise of scale 1000 each, the largest about $1000
-    \ln(1000/0.05) = 9903$.
-    ///
+    **Answer 1.** $8(\ln 1000 + \ln 40) = 84.8$. Answering all: noise of scale 1000 each, the
+    largest about $1000 \ln(1000/0.05) = 9903$.
 
-    /// details | Answer 2
-    Compare $\rho$ on $X$ with $\rho + 1$ on the neighbour: if a query was below the threshold, it
-    is still below after it moved by 1 and the threshold rose by 1. One shift of one number covers
-    all queries below, and costs $\varepsilon/2$ once.
-    ///
+    **Answer 2.** Compare $\rho$ on $X$ with $\rho + 1$ on the neighbour: if a query was below the
+    threshold, it is still below after it moved by 1 and the threshold rose by 1. One shift of one
+    number covers all queries below, and costs $\varepsilon/2$ once.
 
     ## Why $4/\varepsilon$?
 
@@ -177,7 +173,7 @@ def _(gd, lengths, mo, picture, plt, query_scale, worst):
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, md, np):
     beta = 0.05
     cutoffs = [1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 100]
     _privacy = gd.ApproxDP(1.0, 1e-6)
@@ -193,24 +189,20 @@ def _(gd, mo, np):
             _alpha = _theorem(_privacy, cutoff=_c, queries=_c, beta=beta)
             accuracies[_name].append(_alpha)
             failures[_name].append(1 - (1 - np.exp(-_alpha / _mechanism.scales.answer)) ** _c)
-    mo.md(r"""
+    md(r"""
     **Exercise 3.** Find the formula for the loss after many queries from the proof of
     Exercise 2.
 
     **Exercise 4.** Counting queries under add/remove all move in the same direction.
     Which noise is then enough?
 
-    /// details | Answer 3
-    The shift of $\rho$ by 1 costs $\varepsilon/2$. The last query went down by 1 and the threshold
-    up by 1, so its noise must be 2 larger: at scale $s/\varepsilon$ that costs $2\varepsilon/s$.
-    Together $(\frac12 + \frac2s)\,\varepsilon$: 1 at $s = 4$, 1.5 at $s = 2$.
-    ///
+    **Answer 3.** The shift of $\rho$ by 1 costs $\varepsilon/2$. The last query went down by 1 and
+    the threshold up by 1, so its noise must be 2 larger: at scale $s/\varepsilon$ that costs
+    $2\varepsilon/s$. Together $(\frac12 + \frac2s)\,\varepsilon$: 1 at $s = 4$, 1.5 at $s = 2$.
 
-    /// details | Answer 4
-    $2/\varepsilon$: the last query moves in the direction of the others, so its noise has to make
-    up for 1 and not for 2, which costs $\varepsilon/2$ at $s = 2$. In the library this is
-    `monotone=True`, refused under replace-one.
-    ///
+    **Answer 4.** $2/\varepsilon$: the last query moves in the direction of the others, so its noise
+    has to make up for 1 and not for 2, which costs $\varepsilon/2$ at $s = 2$. In the library this
+    is `monotone=True`, refused under replace-one.
 
     ## A printed theorem that fails: NumericSparse
 
@@ -257,7 +249,7 @@ def _(accuracies, beta, cutoff, cutoffs, failures, mo, picture, plt, powers_of_t
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, md, np):
     points = 32
     _ranks = np.arange(points)
     shares = np.exp(-(((_ranks - 9) / 3.0) ** 2)) + 0.6 * np.exp(-(((_ranks - 22) / 2.0) ** 2))
@@ -277,23 +269,20 @@ def _(gd, mo, np):
             break
         _hypothesis.update(_queries[_worst], float(_truths[_worst]))
     allowed = _rule.bound(learning)
-    mo.md(r"""
+    md(r"""
     **Exercise 5.** The printed split gives the comparisons
     $\frac{\sqrt{512}}{\sqrt{512}+1} = 0.958$ of $\varepsilon$. What went wrong, and
     what does the split $\frac89 : \frac19$ change?
 
     **Exercise 6.** Is the printed mechanism less *private* than claimed?
 
-    /// details | Answer 5
-    The comparisons got nearly all of the budget, so the values got noise larger than the accuracy
-    that is claimed for them. With more for the values both noises are below the stated accuracy,
-    for every number of queries. The stated accuracy is 8% larger: $9\sqrt8 = 25.46$ in place of
-    $\sqrt{512} + 1 = 23.63$.
-    ///
+    **Answer 5.** The comparisons got nearly all of the budget, so the values got noise larger than
+    the accuracy that is claimed for them. With more for the values both noises are below the stated
+    accuracy, for every number of queries. The stated accuracy is 8% larger: $9\sqrt8 = 25.46$ in
+    place of $\sqrt{512} + 1 = 23.63$.
 
-    /// details | Answer 6
-    No. The privacy proof is right for every split. Only the accuracy statement is false.
-    ///
+    **Answer 6.** No. The privacy proof is right for every split. Only the accuracy statement is
+    false.
 
     ## A hypothesis that learns: multiplicative weights
 
@@ -411,7 +400,7 @@ def _(constants, gap, mo, noise, picture, plt):
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, md, np):
     sizes = np.geomspace(1e6, 1e10, 9)
     class_sizes = [32, 1000, 10**6, 10**9]
     _rule = gd.mechanisms.MultiplicativeWeights(32)
@@ -431,7 +420,7 @@ def _(gd, mo, np):
         for _name, _privacy in _privacies.items()
         for _count in class_sizes
     }
-    mo.md(r"""
+    md(r"""
     **Exercise 7.** Find slider positions with the printed constants at which the run
     stops and a query may err by almost $\frac32\alpha$. Which step of the proof fails?
 
@@ -445,23 +434,18 @@ def _(gd, mo, np):
     $\alpha$ of Theorems 7 and 8, which print $\frac{4}{n\varepsilon_0}$,
     $\frac{8B}{n\varepsilon}$?
 
-    /// details | Answer 7
-    Gap $0.99\alpha$ and noise $-0.249\alpha$: seen $0.741\alpha$, so it stops. With $F = 0.5\alpha$
-    another query may be off by $1.49\alpha$. From $|\hat v - Q(D')| < \frac34\alpha$ and noise at
-    most $\frac\alpha4$ follows a gap below $\alpha$, and not below $\frac\alpha2$. (On the sliders:
-    gap 0.99 and share $-1$.)
-    ///
+    **Answer 7.** Gap $0.99\alpha$ and noise $-0.249\alpha$: seen $0.741\alpha$, so it stops. With
+    $F = 0.5\alpha$ another query may be off by $1.49\alpha$. From $|\hat v - Q(D')| <
+    \frac34\alpha$ and noise at most $\frac\alpha4$ follows a gap below $\alpha$, and not below
+    $\frac\alpha2$. (On the sliders: gap 0.99 and share $-1$.)
 
-    /// details | Answer 8
-    Stop: gap $< \frac34\alpha + \frac18\alpha$, and the largest is within $\frac18\alpha$ of it:
-    below $\alpha$. Going on: gap $\ge \frac34\alpha - \frac18\alpha = \frac58\alpha$.
-    ///
+    **Answer 8.** Stop: gap $< \frac34\alpha + \frac18\alpha$, and the largest is within
+    $\frac18\alpha$ of it: below $\alpha$. Going on: gap $\ge \frac34\alpha - \frac18\alpha =
+    \frac58\alpha$.
 
-    /// details | Answer 9
-    $F \le \frac\alpha8$ needs $\alpha \ge \frac{16}{n\varepsilon_0}\ln\frac{|\mathcal C|}\gamma$,
-    four times the printed value, and with $\varepsilon_0 = \frac{\varepsilon}{2B}$:
+    **Answer 9.** $F \le \frac\alpha8$ needs $\alpha \ge \frac{16}{n\varepsilon_0}\ln\frac{|\mathcal
+    C|}\gamma$, four times the printed value, and with $\varepsilon_0 = \frac{\varepsilon}{2B}$:
     $\frac{32B}{n\varepsilon}\ln\frac{|\mathcal C|}{\gamma}$.
-    ///
 
     ## What it promises
 
@@ -501,23 +485,20 @@ def _(mo, picture, plt, powers_of_ten, promised, queries, sizes):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 10.** Read off the two slopes and explain them.
 
     **Exercise 11.** $B = 20$ updates, $\varepsilon = 1$, $\delta = 10^{-6}$. What is
     $\varepsilon_0$ for both kinds of privacy?
 
-    /// details | Answer 10
-    $\alpha \ge c\,B/n$ with $B \propto 1/\alpha^2$ gives $\alpha^3 \ge c/n$: slope $-\frac13$. For
-    $\delta > 0$ only $\sqrt B \propto 1/\alpha$ enters: $\alpha^2 \ge c/n$, slope $-\frac12$. Both
-    up to logarithms.
-    ///
+    **Answer 10.** $\alpha \ge c\,B/n$ with $B \propto 1/\alpha^2$ gives $\alpha^3 \ge c/n$: slope
+    $-\frac13$. For $\delta > 0$ only $\sqrt B \propto 1/\alpha$ enters: $\alpha^2 \ge c/n$, slope
+    $-\frac12$. Both up to logarithms.
 
-    /// details | Answer 11
-    $1/40 = 0.025$, and $1/(4\sqrt{20 \cdot 13.8155}) = 0.01504$. So at 20 updates the pure split is
-    the better one: $\sqrt B$ wins against $B$ only for larger $B$, from 56 updates on.
-    ///
+    **Answer 11.** $1/40 = 0.025$, and $1/(4\sqrt{20 \cdot 13.8155}) = 0.01504$. So at 20 updates
+    the pure split is the better one: $\sqrt B$ wins against $B$ only for larger $B$, from 56
+    updates on.
 
     *Next: queries that are smooth.*
     """)

@@ -9,13 +9,13 @@ app = marimo.App(width="medium", app_title="9. Smooth queries")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import picture, slider
+    from drawing import md, picture, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
     from geomdp.workloads.smooth import GaussianMixture, Jackson, Truncation, approximate
 
-    return GaussianMixture, Jackson, Truncation, approximate, gd, mo, np, picture, plt, slider
+    return GaussianMixture, Jackson, Truncation, approximate, gd, md, mo, np, picture, plt, slider
 
 
 @app.cell
@@ -114,21 +114,18 @@ def _(curve, first, flat, gd, mo, np, picture, plt, second, solid_picture):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 1.** Which data have moments on the lower, curved boundary? Which on the
     upper edge?
 
     **Exercise 2.** In $d$ variables with degrees below $t$ in each: how many moments
     are there, and which of them needs no noise?
 
-    /// details | Answer 1
-    On the curve: all records are equal. On the edge: all records are $-1$ or $1$, where $T_2 = 1$.
-    ///
+    **Answer 1.** On the curve: all records are equal. On the edge: all records are $-1$ or $1$,
+    where $T_2 = 1$.
 
-    /// details | Answer 2
-    $t^d$; the one of $m = 0$ is the mean of 1, a public constant.
-    ///
+    **Answer 2.** $t^d$; the one of $m = 0$ is the mean of 1, a public constant.
 
     ## Smooth functions are nearly polynomials
 
@@ -187,7 +184,7 @@ def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, md, np):
     counts = [2, 3, 4, 5, 8, 16, 32, 64]
     angles = np.linspace(0, np.pi, 2001)
     sums = {_t: np.cos(np.outer(np.arange(_t), angles)).sum(axis=0) for _t in counts}
@@ -205,24 +202,20 @@ def _(gd, mo, np):
         / np.sqrt(2)
         for _t in counts
     }
-    mo.md(r"""
+    md(r"""
     **Exercise 3.** At $h = 0.3$, how many degrees does truncation need for an error
     below 0.001, and how many at $h = 0.1$? Why?
 
     **Exercise 4.** Jackson's operator needs far more degrees here. Why does the paper
     use it?
 
-    /// details | Answer 3
-    Of those on the slider, 16 and 48: a bump three times as narrow needs about three times the
-    degrees.
-    ///
+    **Answer 3.** Of those on the slider, 16 and 48: a bump three times as narrow needs about three
+    times the degrees.
 
-    /// details | Answer 4
-    For *every* function with $K$ derivatives bounded by $B$ its error is of the order $t^{-K}$ with
-    no logarithm, and its coefficients are bounded by $2^{(K+1)d}B$. Truncation costs a factor of
-    order $\log^d t$ in theory and is much better for functions with more than K derivatives, as
-    here.
-    ///
+    **Answer 4.** For *every* function with $K$ derivatives bounded by $B$ its error is of the order
+    $t^{-K}$ with no logarithm, and its coefficients are bounded by $2^{(K+1)d}B$. Truncation costs
+    a factor of order $\log^d t$ in theory and is much better for functions with more than K
+    derivatives, as here.
 
     ## The noise, and a printed scale that is too small
 
@@ -263,22 +256,18 @@ def _(angles, library, mo, moments, np, picture, plt, sums):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 5.** Compute $S(3, 1)$ by hand.
 
     **Exercise 6.** Is the printed scale right for the add/remove relation?
 
-    /// details | Answer 5
-    With $c = \cos\theta$: $1 + c + (2c^2 - 1) = c + 2c^2$, least at $c = -\frac14$, where it is
-    $-\frac18$. So $S = 3.125 > 3$.
-    ///
+    **Answer 5.** With $c = \cos\theta$: $1 + c + (2c^2 - 1) = c + 2c^2$, least at $c = -\frac14$,
+    where it is $-\frac18$. So $S = 3.125 > 3$.
 
-    /// details | Answer 6
-    Yes, with a declared $n$: one record has $t^d$ moments of size at most 1. Replacing a record
-    changes the moments by the difference of two such vectors, which can be larger. For large $t$
-    the ratio $S/t$ tends to 1.2172.
-    ///
+    **Answer 6.** Yes, with a declared $n$: one record has $t^d$ moments of size at most 1.
+    Replacing a record changes the moments by the difference of two such vectors, which can be
+    larger. For large $t$ the ratio $S/t$ tends to 1.2172.
 
     ## How many degrees?
 
@@ -344,23 +333,19 @@ def _(degrees, fitted, gd, mo, narrow, noise_errors, np, people, picture, plt):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 7.** $n = 10^5$, $d = 1$, $K = 2$: which $t$ does the paper take, and
     which is best for the same noise at $h = 0.3$?
 
     **Exercise 8.** With weighted noise, too many degrees hurt little. Why?
 
-    /// details | Answer 7
-    $n^{1/4} = 17.8$, so 18. At $h = 0.3$, 16 is best among those drawn. For narrower queries more
-    degrees are better, and one summary has to serve all queries: the theorem's choice is for the
-    worst of them.
-    ///
+    **Answer 7.** $n^{1/4} = 17.8$, so 18. At $h = 0.3$, 16 is best among those drawn. For narrower
+    queries more degrees are better, and one summary has to serve all queries: the theorem's choice
+    is for the worst of them.
 
-    /// details | Answer 8
-    The scale on degree $m$ grows as $m^{2K/3}$, so that the first moments keep small noise, and
-    coefficients of smooth queries fall faster than the noise on high degrees grows.
-    ///
+    **Answer 8.** The scale on degree $m$ grows as $m^{2K/3}$, so that the first moments keep small
+    noise, and coefficients of smooth queries fall faster than the noise on high degrees grows.
 
     ## One release, all queries
 
@@ -429,24 +414,20 @@ def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, wi
 
 
 @app.cell
-def _(mo, slider):
+def _(md, slider):
     variables = slider(1, 8, value=2, label="variables d")
     smooth = slider(1, 16, value=4, label="derivatives K")
-    mo.md(r"""
+    md(r"""
     **Exercise 9.** A narrow kernel has a wide band. Where does the budget go?
 
     **Exercise 10.** The release was made with a seed so that the picture is always the
     same. What does that mean for privacy?
 
-    /// details | Answer 9
-    It is spent once, on the moments; asking costs nothing. But a narrow kernel has large
-    coefficients at high degrees, where the noise is.
-    ///
+    **Answer 9.** It is spent once, on the moments; asking costs nothing. But a narrow kernel has
+    large coefficients at high degrees, where the noise is.
 
-    /// details | Answer 10
-    Nothing of it is private: whoever knows the seed can subtract the noise. The record of the
-    release says `seeded: no privacy claim`.
-    ///
+    **Answer 10.** Nothing of it is private: whoever knows the seed can subtract the noise. The
+    record of the release says `seeded: no privacy claim`.
 
     ## The rate
 
@@ -483,16 +464,14 @@ def _(mo, np, picture, plt, smooth, variables):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 11.** Check the first two rows of the paper's Table 1: $K = 1$ gives
     $n^{-1/(2d+1)}$, and $K = 2d$ gives $n^{-1/2}$. What happens as $d/K \to 0$?
 
-    /// details | Answer 11
-    Put $K$ into $\frac{K}{2d+K}$. For $d/K = \epsilon_0$ it is $\frac{1}{1 + 2\epsilon_0} \approx
-    1 - 2\epsilon_0$: very smooth queries are answered nearly as well as a single one, with error
-    near $1/n$.
-    ///
+    **Answer 11.** Put $K$ into $\frac{K}{2d+K}$. For $d/K = \epsilon_0$ it is $\frac{1}{1 +
+    2\epsilon_0} \approx 1 - 2\epsilon_0$: very smooth queries are answered nearly as well as a
+    single one, with error near $1/n$.
 
     *Next: a release from beginning to end.*
     """)

@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="10. A release from beginning to end"
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import picture, slider
+    from drawing import md, picture, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, picture, plt, slider
+    return gd, md, mo, np, picture, plt, slider
 
 
 @app.cell
@@ -38,7 +38,7 @@ def _(gd, mo):
 
 
 @app.cell
-def _(mo, sample):
+def _(md, mo, sample):
     mo.vstack(
         [
             mo.md(f"""
@@ -47,7 +47,7 @@ def _(mo, sample):
             {len(sample.frame):,} rows and {sample.frame.shape[1]} columns. The first rows:
             """),
             mo.plain_text(sample.frame.head(5).to_string()),
-            mo.md("""
+            md("""
             `idp`: the insurance has an individual deductible. `physlm`: physical limitations,
             from 0 to 1. `hlthg`, `hlthf`, `hlthp`: health rated good, fair, poor. A row is one
             person in one **year**, so most people have several rows.
@@ -55,11 +55,9 @@ def _(mo, sample):
             **Exercise 1.** Neighbours replace one row. Who is protected then, and which
             multiple of ε protects a person with 5 rows?
 
-            /// details | Answer 1
-            One year of one person. By group privacy (lesson 7) a person with 5 rows is protected
-            at 5ε: to promise ε to each person, release at ε/5. What a record is has to be decided
-            before anything else, and no mechanism can do it for you.
-            ///
+            **Answer 1.** One year of one person. By group privacy (lesson 7) a person with 5 rows
+            is protected at 5ε: to promise ε to each person, release at ε/5. What a record is has
+            to be decided before anything else, and no mechanism can do it for you.
             """),
         ]
     )
@@ -113,24 +111,21 @@ def _(gd, mo, sample):
 
 
 @app.cell
-def _(gd, mo, schema):
+def _(gd, md, schema):
     workload = schema.workload("marginals", k=2)
     body = gd.sensitivity_polytope(workload)
-    mo.md(r"""
+    md(r"""
     **Exercise 2.** Why does the message name the row and the column, and not the value?
     Who may see the message?
 
     **Exercise 3.** Someone takes the largest value of a column as its last edge. What
     leaks?
 
-    /// details | Answer 2
-    The value is confidential. Even the message says that row 5 is odd, so it is for the owner of
-    the data and never published.
-    ///
+    **Answer 2.** The value is confidential. Even the message says that row 5 is odd, so it is for
+    the owner of the data and never published.
 
-    /// details | Answer 3
-    The value of one person, exactly: the published edge changes as soon as that person leaves.
-    ///
+    **Answer 3.** The value of one person, exactly: the published edge changes as soon as that
+    person leaves.
     """)
     return body, workload
 
@@ -180,27 +175,23 @@ def _(body, gd, labels, mo, np, picture, plt, shown, truth):
 
 
 @app.cell
-def _(gd, mo, workload):
+def _(gd, md, workload):
     advice = gd.advise(workload, n=20190, privacy=gd.PureDP(1.0), exact_only=True)
     _table = advice.table.dropna(subset=["predicted_rmse"])
     _alone = _table[~_table["mechanism"].str.startswith(("Projected", "Shrunk"))]
     alone = _alone.sort_values("predicted_rmse", ascending=False).reset_index(drop=True)
-    mo.md(r"""
+    md(r"""
     **Exercise 4.** Health cannot be rated good and fair at once. Why does the body in
     the first picture contain the point $(1, 1)$ nevertheless? What would you change?
 
     **Exercise 5.** Derive 15: how many numbers fix all 2-way tables of five yes/no
     columns?
 
-    /// details | Answer 4
-    The schema declares three yes/no columns and does not know that at most one of them is true. A
-    single column with the categories excellent, good, fair and poor would say so, and make the body
-    smaller.
-    ///
+    **Answer 4.** The schema declares three yes/no columns and does not know that at most one of
+    them is true. A single column with the categories excellent, good, fair and poor would say so,
+    and make the body smaller.
 
-    /// details | Answer 5
-    The five shares and the $\binom52 = 10$ shares of pairs that are both true: 15.
-    ///
+    **Answer 5.** The five shares and the $\binom52 = 10$ shares of pairs that are both true: 15.
     """)
     return advice, alone
 
@@ -236,7 +227,7 @@ def _(alone, loss, mo, picture, planned, plt):
 
 
 @app.cell
-def _(advice, gd, mo, np, sample, schema, workload):
+def _(advice, gd, md, np, sample, schema, workload):
     sizes, epsilons = [500, 2000, 20190], [0.1, 0.3, 1.0, 3.0]
     _frames = {_n: sample.frame.sample(_n, random_state=1) for _n in sizes}
     releases = {
@@ -260,7 +251,7 @@ def _(advice, gd, mo, np, sample, schema, workload):
         )
         for _i in _cells.index
     ]
-    mo.md(f"""
+    md(f"""
     The advice at 20,190 records and ε = 1: `{type(advice.best).__name__}` around
     the best of these, the projection of lesson 5.
 
@@ -270,14 +261,11 @@ def _(advice, gd, mo, np, sample, schema, workload):
     **Exercise 7.** May one compare mechanisms on the data and take the one with the
     least error?
 
-    /// details | Answer 6
-    0.0014 against 0.0003 is a factor of 4.7, and errors fall as 1/n: 4.7 times as many.
-    ///
+    **Answer 6.** 0.0014 against 0.0003 is a factor of 4.7, and errors fall as 1/n: 4.7 times as
+    many.
 
-    /// details | Answer 7
-    Not without paying: the choice would depend on the records. The comparison above uses the
-    workload, n and ε only, so it is free.
-    ///
+    **Answer 7.** Not without paying: the choice would depend on the records. The comparison above
+    uses the workload, n and ε only, so it is free.
     """)
     return epsilons, labels, releases, sizes, truth, truths
 
@@ -337,8 +325,8 @@ def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths)
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 8.** At 95% one expects 38 of 40 intervals to hold the truth. Why can a
     single release have 34 (500 records, $\varepsilon = 3$), or 40?
 
@@ -347,21 +335,16 @@ def _(mo):
 
     **Exercise 10.** Is the interval also one for the share in the *population*?
 
-    /// details | Answer 8
-    40 cells share noise of 15 dimensions, so their intervals fail together. `interval(0.95,
-    simultaneous=True)` gives wider ones that all hold with probability 95%.
-    ///
+    **Answer 8.** 40 cells share noise of 15 dimensions, so their intervals fail together.
+    `interval(0.95, simultaneous=True)` gives wider ones that all hold with probability 95%.
 
-    /// details | Answer 9
-    The released numbers are moved to consistent tables (no cell negative, tables agree on shared
-    columns). The intervals stand around the noisy answers before that, whose law is known.
-    ///
+    **Answer 9.** The released numbers are moved to consistent tables (no cell negative, tables
+    agree on shared columns). The intervals stand around the noisy answers before that, whose law is
+    known.
 
-    /// details | Answer 10
-    No. It is for the share among these records. For a population add the sampling error, about
-    $\sqrt{p(1-p)/n}$: at 20,190 records up to 0.0035, more than ten times the noise at
+    **Answer 10.** No. It is for the share among these records. For a population add the sampling
+    error, about $\sqrt{p(1-p)/n}$: at 20,190 records up to 0.0035, more than ten times the noise at
     $\varepsilon = 1$.
-    ///
     """)
     return
 
@@ -396,23 +379,20 @@ def _(gd, mo, sample, schema):
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
+def _(md):
+    md(r"""
     **Exercise 11.** The record names a grid to which the noise is rounded. Why
     should a privacy proof care about that?
 
     **Exercise 12.** You are unhappy with the released numbers and run the release
     again, publishing the second. What did you spend?
 
-    /// details | Answer 11
-    The proof is about real numbers. In float64 the set of reachable outputs depends on the true
-    answer, which can give it away. Noise that is correctly rounded to a public grid keeps the proof
-    on the computer.
-    ///
+    **Answer 11.** The proof is about real numbers. In float64 the set of reachable outputs depends
+    on the true answer, which can give it away. Noise that is correctly rounded to a public grid
+    keeps the proof on the computer.
 
-    /// details | Answer 12
-    Both. And choosing which to publish by looking at them is a mechanism that nobody analysed.
-    ///
+    **Answer 12.** Both. And choosing which to publish by looking at them is a mechanism that nobody
+    analysed.
 
     *This was the last lesson. The commands `geomdp advise` and `geomdp release` do the same from a
     shell.*

@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import html
 import importlib.util
-import inspect
 import re
 import sys
 from base64 import b64encode
@@ -25,6 +24,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from experiments.guide.mathematics import to_mathml
+from experiments.lessons.drawing import unfolding
 
 EXTENSIONS = ["tables", "fenced_code", "sane_lists", "pymdownx.blocks.details"]
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$", re.DOTALL)
@@ -53,7 +53,7 @@ def to_page(text: str) -> str:
         formulas.append(mathml)
         return f"⟦{len(formulas) - 1}⟧"
 
-    marked = _FORMULA.sub(keep, inspect.cleandoc(text))
+    marked = _FORMULA.sub(keep, unfolding(text))
     # In the markdown of a line, "_" and "*" of formulas must not become emphasis, hence the marks.
     page = Markdown(extensions=EXTENSIONS).convert(marked)
     page = page.replace("<table>", '<div class="wide"><table>').replace(
@@ -211,6 +211,7 @@ class Notebook:
         output, defined = cell.run(**{name: self.values[name] for name in _read(cell)})
         self.values.update(defined)
         self.values.update(mo=self._mo, picture=self._keep, slider=self._mo.ui.slider)
+        self.values["md"] = self._mo.md
         if isinstance(output, str) and (output or len(self.figures) > before):
             known = self.shown[place].follows if place in self.shown else ()
             titles = tuple(map(_titles, self.figures[before:]))
