@@ -232,7 +232,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         ex.note(panels[0, 0], place, version, LOOKS[version].colour, (0, 0), "left")
     return ex.headline(
         figure,
-        "Eight printed statements fail; corrected, they hold",
+        "Eight printed statements or steps fail; corrected, they hold",
         "What is measured over what the statement promises. In the grey area it is wrong.",
     )
 

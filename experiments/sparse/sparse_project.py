@@ -289,7 +289,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     ex.draw_theory(panels[0], n, paper, ex.GREY, PAPER)
     low, high = panels[0].get_ylim()
     panels[1].set_ylim(low, high)
-    ex.note(panels[0], (float(n[1]), paper[1]), PAPER, offset=(2, -14), align="left")
+    ex.note(panels[0], (float(n[1]), paper[1]), PAPER, offset=(6, 6), align="left")
     ex.label_curves(panels[1], [Noise.GAUSSIAN, Noise.LAPLACE])
     return ex.headline(
         figure,
