@@ -343,7 +343,7 @@ def test_a_missing_figure_ends_the_command_with_a_message(
         command_line.app, ["site", "--out", str(tmp_path / "out"), "--figures", str(tmp_path)]
     )
     assert result.exit_code == 1
-    assert "run the script jl_error_vs_n with --full" in " ".join(result.output.split())
+    assert "run the script lead with --full" in " ".join(result.output.split())
     assert not (tmp_path / "out").exists()
 
 
