@@ -45,6 +45,8 @@ class JointTables:
         ends = list(itertools.accumulate(table.n_cells for table in tables))
         places = [slice(end - t.n_cells, end) for end, t in zip(ends, tables, strict=True)]
         self.n_cells, self.margins = ends[-1], Margins(tables, weights)
+        #: The squared length of the tables of one combination of levels.
+        self.squared_reach = sum(weight**2 for weight in weights)
         self.weights = np.repeat(weights, [table.n_cells for table in tables])
         self._parts = []
         for chosen in _joined(tables):
@@ -268,8 +270,12 @@ class Margins:
         return np.repeat(np.sqrt(np.add.reduceat(squares, starts) / self._sizes), self._sizes)
 
     def logarithms(self, noisy: FloatArray, floors: FloatArray) -> FloatArray:
-        """Logarithms of the levels, which are at least `floors`; each column adds up to 1."""
-        levels = np.maximum(self._means @ noisy, floors)
+        """Logarithms of the levels, moved towards even ones as far as their noise `floors` says (by
+        the rule of James and Stein), and at least as large as the noise; columns add up to 1.
+        """
+        apart = self._means @ noisy - np.exp(self.even)
+        signal = max(0.0, 1 - float(floors @ floors) / float(apart @ apart))
+        levels = np.maximum(np.exp(self.even) + signal * apart, floors)
         sums = np.add.reduceat(levels, np.cumsum(self._sizes) - self._sizes)
         return np.asarray(np.log(levels / np.repeat(sums, self._sizes)))
 
@@ -412,15 +418,16 @@ RESIDUAL = 0.1
 class Fits:
     """Fits of tables to the noisy answers of a mechanism; it is built from public objects alone.
 
-    A fit is allowed if it is no farther from y than the noise, ||A p - y||^2 <= m s^2, or if kappa
-    is at most 1.4 m / K for the largest divergence K of a distribution from the prior. The root
-    mean squared error of allowed fits is then at most twice that of the noise, on every data set:
+    A fit is allowed if (1) it is no farther from y than the noise, ||A p - y||^2 <= m s^2, or (2)
+    kappa is at most 1.4 m / K for the largest divergence K of a distribution from the prior, or (3)
+    the noise is so large that no tables are farther from the fit than (2 m)^(1/2) s. The root mean
+    squared error of allowed fits is then at most twice that of the noise, on every data set:
 
-    Let e = ||A p - A p*|| and z = ||Z / n||. In the first case, e <= s m^(1/2) + z. For the gap g
-    of the fit, e^2 <= z^2 + 2 kappa s^2 K - ||A p - y||^2 + 2 (2 g)^(1/2) e. So in the second case
-    alone, e^2 <= 1.01 z^2 + 2 m s^2, as g <= 1e-4 m s^2. With a^2 the probability of the first case
-    and x^2 m s^2 the part of E z^2 in it, E e^2 / (m s^2) is at most
-    (a + x)^2 + 1.01 (1 - x^2) + 2 (1 - a^2), which is at most 4.
+    Let e = ||A p - A p*|| and z = ||Z / n||. By (1), e <= s m^(1/2) + z. For the gap g of the fit,
+    e^2 <= z^2 + 2 kappa s^2 K - ||A p - y||^2 + 2 (2 g)^(1/2) e. So without (1), both (2) and (3)
+    give e^2 <= 1.01 z^2 + 2 m s^2, as g <= 1e-4 m s^2. With a^2 the probability of (1) and
+    x^2 m s^2 the part of E z^2 in this case, E e^2 / (m s^2) is at most
+    (a + x)^2 + 1.01 (1 - x^2) + 2 (1 - a^2), which is at most 4. A projection has e <= z.
     """
 
     def __init__(self, joint: JointTables, mechanism: AdditiveMechanism) -> None:
@@ -444,7 +451,8 @@ class Fits:
                 last = self._tried(noisy, last.prior, kappa, last.model.multipliers)
             if math.isinf(last.risk) or (best is not None and last.risk >= best.risk):
                 break
-            best = last if self._allows(noisy, last) else best
+            if self._allows(noisy, last) and (best is None or self._is_better(last, best)):
+                best = last
         if best is None:
             return None
         model = self._fitted(noisy, best.prior, best.kappa, best.model.multipliers, FINE)
@@ -492,9 +500,19 @@ class Fits:
         risk = apart + self._square * (2 * freedom - 1)
         return Trial(prior, kappa, model, risk)
 
+    def _is_better(self, one: Trial, other: Trial) -> bool:
+        """Whether an estimate is lower by more than half a standard deviation of the difference,
+        which is about 2 s ||A p - A q|| for the two fits.
+        """
+        apart = float(np.sum((one.model.answers - other.model.answers) ** 2))
+        return other.risk - one.risk > math.sqrt(apart * self._square / self._joint.n_cells)
+
     def _allows(self, noisy: FloatArray, trial: Trial) -> bool:
         """Whether the bound on the error holds for a fit; see `Fits`."""
-        if float(np.sum((noisy - trial.model.answers) ** 2)) <= self._square:
+        answers = trial.model.answers
+        if float(np.sum((noisy - answers) ** 2)) <= self._square:
+            return True
+        if self._joint.squared_reach + float(answers @ answers) <= 2 * self._square:
             return True
         farthest = self._joint.margins.divergence(self._logarithms(noisy, trial.prior))
         return trial.kappa * farthest <= LARGEST_PULL * len(noisy)

@@ -94,12 +94,11 @@ def release(
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``. By default `advise` chooses among the mechanisms with exact samplers.
     unbiased : bool
-        Whether to return the noisy answers without post-processing. The answers are then unbiased,
-        and shares may be negative. By default they are made as consistent as possible, which
-        `Tabulation.statement` describes.
+        Whether to return the noisy answers without post-processing, with shares that can be
+        negative. By default they are made consistent, as `Tabulation.statement` describes.
     projected : bool
-        Whether to return the attainable answers nearest to the noisy ones, not fitted tables; see
-        the notes. Their error is at most that of the noise.
+        Whether to return the nearest attainable answers, not fitted tables (see the notes). Their
+        error is at most that of the noise.
     integers : bool
         Whether counts are rounded to whole numbers. Tables that add up still do afterwards.
     ledger : Ledger, optional
@@ -129,13 +128,13 @@ def release(
     noisy answers alone.
 
     Tables under replace-one are by default those of one distribution p of all columns: for noisy
-    tables y, the tables A p of p and noise of mean square s^2 a cell, p minimises
+    tables y with noise of mean square s^2 a cell, and the tables A p of p, p minimises
     ||A p - y||^2 / 2 + kappa s^2 KL(p || u). Stein's estimate of the error, from the release and
-    the public law of the noise, chooses kappa and the prior u, uniform or the product of noisy
-    1-way tables. Such a fit errs much less than a projection if noise is large, but it is biased:
-    as only fits at most as far from y as the noise are allowed, its root mean squared error is at
-    most twice that of the noise on every data set. Tables are projected under add/remove, if noise
-    is below 1% of the mean cell, and if joined columns have more than some four million cells.
+    the public law of the noise, chooses kappa and the prior u (uniform, or the product of noisy
+    1-way tables). Such a fit is biased, but errs much less than a projection if noise is large. Only
+    fits are allowed for which the root mean squared error is at most twice that of the noise on
+    every data set. Tables are projected under add/remove, if noise is below 2% of the mean cell, if
+    joined columns have more than some four million cells, or if no fit is found.
 
     Examples
     --------
@@ -271,8 +270,8 @@ class Tabulation:
     integers : bool
         Whether each answer is rounded to a whole count divided by n.
     estimated_rmse : float, optional
-        Stein's estimate of the root mean squared error of fitted tables, from the release alone, or
-        0 if it is negative. It is no bound, and errs most where there are few cells.
+        Stein's estimate of the root mean squared error of fitted tables, from the release alone; 0
+        if it is negative. It is no bound.
 
     Examples
     --------
