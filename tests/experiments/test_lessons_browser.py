@@ -81,10 +81,9 @@ def test_lesson_opens_and_a_slider_moves_a_picture(
     lesson: Lesson, chrome: Chrome, serve: Callable[[Lesson], str]
 ) -> None:
     chrome.get(serve(lesson))
-    # A cell that computes for long shows its picture late, so the test waits for all pictures. The
-    # call of `mo.image` inside the helper `picture` is not counted.
+    # A cell that computes for long shows its picture late, so the test waits for all pictures.
     text = lesson.path.read_text(encoding="utf-8")
-    shown = text.count("picture(_figure") + text.count("mo.image(") - 1
+    shown = text.count("picture(_figure") + text.count("mo.image(")
 
     def deep(selector: str) -> list:
         return chrome.execute_script(DEEP, selector)
