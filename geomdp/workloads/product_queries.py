@@ -149,18 +149,7 @@ class ProductQueries(LinearMap):
         return found
 
     def evaluate(self, records: Records) -> FloatArray:
-        codes = self.universe.validate(records)
-        answers = np.empty((len(codes), self.n_queries))
-        weights = self.workload.table_weights.tolist()
-        for table, place, weight in zip(self.workload.tables, self.slices, weights, strict=True):
-            product = np.full((len(codes), 1), weight)
-            for i in table:
-                factor = self.factors[i]
-                own = np.eye(self.workload.levels[i]) if factor is None else factor.T
-                product = product[:, :, None] * own[codes[:, i]][:, None]
-                product = product.reshape(len(codes), product.shape[1] * product.shape[2])
-            answers[:, place] = product
-        return answers
+        return self.of_cells(self.workload.evaluate(records))
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
         """Cells are counted, O(n) per table."""

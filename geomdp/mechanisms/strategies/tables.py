@@ -39,7 +39,7 @@ from geomdp.noise.knorm import Columns
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.product_queries import ProductQueries, cells_of
-from geomdp.workloads.residuals import Column, Residuals
+from geomdp.workloads.residuals import Column, Residuals, categories
 from geomdp.workloads.structure import product_sums, record_signs, sign_products
 from geomdp.workloads.tables import TableQueries
 
@@ -83,10 +83,8 @@ class Interactions:
     @cached_property
     def costs(self) -> FloatArray:
         """For each U, E ||Z||_2^2 of the noise Z on sums of answers from variance 1 on theta_U."""
-        if isinstance(self.asked, ProductQueries):
-            return self._product_residuals.energies()[self._residual_numbers]
-        sizes = self.workload.table_sizes.astype(np.float64)
-        return np.asarray(self._weights_by_table.T @ sizes)
+        residuals, numbers = self._residuals
+        return residuals.energies()[numbers]
 
     def cells(self, table: ColumnSet) -> int:
         """Number of cells of a table."""
@@ -126,45 +124,22 @@ class Interactions:
 
     def variances(self, variances: FloatArray) -> FloatArray:
         """Variances of answers (m,), given the variance of the coordinates of each U (sets,)."""
+        residuals, numbers = self._residuals
+        ordered = np.empty(len(variances))
+        ordered[numbers] = variances
+        return residuals.answer_variances(ordered)
+
+    @cached_property
+    def _residuals(self) -> tuple[Residuals, IntArray]:
+        """Residuals, noise of variance 1 on which is as on theta_U, and their numbers (sets,)."""
+        columns = [categories(levels) for levels in self.workload.levels]
         if isinstance(self.asked, ProductQueries):
-            ordered = np.empty(len(variances))
-            ordered[self._residual_numbers] = variances
-            return self._product_residuals.answer_variances(ordered)
-        return np.repeat(self._weights_by_table @ variances, self.workload.table_sizes)
-
-    @cached_property
-    def _product_residuals(self) -> Residuals:
-        """The residuals of products: noise of variance 1 on one of them is as on theta_U."""
-        assert isinstance(self.asked, ProductQueries)
-        pairs = zip(self.workload.levels, self.asked.factors, strict=True)
-        return Residuals(self.asked, [Column(levels, factor) for levels, factor in pairs])
-
-    @cached_property
-    def _residual_numbers(self) -> IntArray:
-        """The number of the residual of each set of columns in `sets`."""
-        groups = self._product_residuals.groups
-        found = [tuple(row) for group in groups for row in group.columns.tolist()]
-        number = {U: place for place, U in enumerate(found)}
-        return np.array([number[U] for U in self.sets])
-
-    @cached_property
-    def _weights_by_table(self) -> sp.csr_array:
-        """The variance in an answer of T from noise of variance 1 on theta_U: (tables, sets).
-
-        For the weight w_T of the table it is, in all cells, w_T^2 prod over U of (1 - 1 / l_i)
-        times prod over T - U of 1 / l_i^2.
-        """
-        rows, columns, values = [], [], []
-        weights = self.workload.table_weights.tolist()
-        for t, (table, weight) in enumerate(zip(self.workload.tables, weights, strict=True)):
-            cells = self.cells(table)
-            for u, places, _ in self.positions(table):
-                # The product over U of (1 - 1 / l_i) is len(places) / cells(U).
-                rows.append(t)
-                columns.append(u)
-                values.append(weight**2 * len(places) * self.cells(self.sets[u]) / cells**2)
-        shape = (len(weights), len(self.sets))
-        return sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
+            asked = zip(columns, self.asked.factors, strict=True)
+            columns = [c if factor is None else Column(c.levels, factor) for c, factor in asked]
+        residuals = Residuals(self.asked, columns)
+        rows = (tuple(row) for group in residuals.groups for row in group.columns.tolist())
+        number = {U: place for place, U in enumerate(rows)}
+        return residuals, np.array([number[U] for U in self.sets])
 
     @cached_property
     def _sources(self) -> IntArray:
