@@ -11,6 +11,7 @@ from . import privacy as privacy
 from . import tabulation as tabulation
 from . import workloads as workloads
 from .advice import advise as advise
+from .advice import budget_for as budget_for
 from .advice import sample_complexity_bracket as sample_complexity_bracket
 from .bodies import MissingOracle as MissingOracle
 from .bodies import difference_body as difference_body

@@ -8,3 +8,9 @@ from .bracket import Bracket as Bracket
 from .bracket import sample_complexity_bracket as sample_complexity_bracket
 from .error_curve import Quantity as Quantity
 from .error_curve import error_table as error_table
+from .least_budget import Impossible as Impossible
+from .least_budget import LeastBudget as LeastBudget
+from .least_budget import budget_for as budget_for
+from .targets import HalfWidth as HalfWidth
+from .targets import LargestError as LargestError
+from .targets import RootMeanSquare as RootMeanSquare

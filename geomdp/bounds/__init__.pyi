@@ -8,6 +8,7 @@ from .checker import check_certificate as check_certificate
 from .code_packings import LinearCode as LinearCode
 from .code_packings import ReedSolomon as ReedSolomon
 from .code_packings import marginal_bound as marginal_bound
+from .confident_answers import ConfidentAnswers as ConfidentAnswers
 from .count_risks import Line as Line
 from .count_risks import private_line as private_line
 from .guessing import guessing_bound as guessing_bound

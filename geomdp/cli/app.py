@@ -18,6 +18,7 @@ from geomdp._numerics.files import write_together
 from geomdp.cli import display, flags
 from geomdp.cli.ask import ask
 from geomdp.cli.audit import audit
+from geomdp.cli.budget import budget
 from geomdp.cli.display import logged_to
 from geomdp.cli.flags import AUTO, options
 from geomdp.cli.lessons import lessons
@@ -223,6 +224,7 @@ app.add_typer(schema, name="schema", rich_help_panel=RECORDS)
 app.command(rich_help_panel=PLANS)(advise)
 app.command(rich_help_panel=PLANS)(audit)
 app.command(rich_help_panel=PLANS)(bracket)
+app.command(rich_help_panel=PLANS)(budget)
 app.command(rich_help_panel=PLANS)(check_bound)
 app.command(rich_help_panel=PLANS)(curve)
 app.command(rich_help_panel=PLANS)(width)

@@ -63,7 +63,10 @@ def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None)
         # The message begins with the name of a parameter. The flag has the same name.
         raise ValueError(f"--{error}") from error
     given = "neither" if rho is None else "both"
-    raise ValueError(f"give either --epsilon (with or without --delta) or --rho, got {given}")
+    raise ValueError(
+        f"give either --epsilon (with or without --delta) or --rho, got {given}; `geomdp budget` "
+        "finds the least for the errors that you allow"
+    )
 
 
 Value = TypeVar("Value")

@@ -7,7 +7,7 @@ the expected largest |Z_i| of a noise vector Z.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
 import numpy as np
@@ -143,6 +143,31 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         ]
     )
     return np.asarray(deviations * np.partition(maxima, rank - 1)[rank - 1])
+
+
+def largest_half_width(
+    noise: Noise, confidence: float, among: slice, divisors: FloatArray
+) -> float:
+    """The c with P(|Z_j| <= c w_j for all j in `among`) >= confidence, for `divisors` w_j above 0.
+
+    Laplace and Gaussian noise have closed forms (Sidak 1967), which for unequal w_j or variances
+    are upper bounds. For other noise c is an order statistic, as in `half_widths` (X-INT).
+    """
+    beta, count = 1 - probability(confidence, "confidence"), len(divisors)
+    single = -math.expm1(math.log1p(-beta) / count)
+    if isinstance(noise, LaplaceNoise):
+        return -noise.scale * math.log(single) / float(divisors.min())
+    if isinstance(noise, GaussianNoise | ResidualNoise):
+        from scipy import special  # slow import
+
+        deviations = np.sqrt(noise.variances())[among] / divisors
+        return float(deviations.max() * -special.ndtri(single / 2))
+    draws, rank = order_statistic(noise, beta)
+    blocks: Iterable[FloatArray] = _blocks(noise, draws)
+    if _is_slow(noise) and draws == REPLAYED:
+        blocks = [_replayed(noise)]
+    sizes = np.concatenate([(np.abs(block[:, among]) / divisors).max(axis=1) for block in blocks])
+    return float(np.partition(sizes, rank - 1)[rank - 1])
 
 
 def order_statistic(noise: Noise, beta: float) -> tuple[int, int]:

@@ -1,3 +1,4 @@
+from .error_curves import budget_curve as budget_curve
 from .error_curves import error_curve as error_curve
 from .pictures import draw as draw
 from .pictures import draw_shadow as draw_shadow

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from geomdp._typing import RandomState
 from geomdp.advice.error_curve import Quantity, error_table
+from geomdp.advice.least_budget import LeastBudget
 from geomdp.plotting.pictures import COLOURS, library_style
 from geomdp.privacy import Adjacency, Exact, Privacy
 from geomdp.workloads import Records, Workload
@@ -190,15 +194,15 @@ def _legend(axes: Axes, table: pd.DataFrame) -> list[Artist]:
 
 @dataclass(frozen=True, repr=False)
 class ErrorCurve:
-    """A figure of the error against n, with the numbers that it shows."""
+    """A figure of the error against n or a budget, with the numbers that it shows."""
 
     table: pd.DataFrame
     figure: Figure
 
     def __repr__(self) -> str:
-        numbers = self.table["n"]
-        curves = self.table["curve"].nunique()
-        return f"ErrorCurve({curves} curves, n from {numbers.min()} to {numbers.max()})"
+        axis = self.table.columns[0]
+        numbers, curves = self.table[axis], self.table["curve"].nunique()
+        return f"ErrorCurve({curves} curves, {axis} from {numbers.min()} to {numbers.max()})"
 
     def _repr_html_(self) -> str:
         return self.encoded()[".svg"].decode()
@@ -286,3 +290,85 @@ def error_curve(
     )
     title = title or f"{workload.n_queries} queries"
     return ErrorCurve(table, draw_table(table, f"{title}, {privacy}, {adjacency.value}"))
+
+
+# The error against the budget, with targets
+
+#: Number of budgets of a curve, and how far the curve goes beyond the budgets that it shows.
+BUDGETS, BEYOND = 12, 4.0
+
+
+def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
+    """Draw the errors of the mechanism that `budget_for` found against the budget.
+
+    A curve belongs to a target, and the dashed line of the same colour to its limit. The star is
+    the least budget that meets all targets. Budgets in the shaded region are proved to be too small
+    for every mechanism. The table has the columns of the figure: epsilon or rho, curve, error and
+    limit.
+
+    Parameters
+    ----------
+    found : LeastBudget
+        The result of `budget_for`.
+    title : str
+        Title of the figure; by default the name of the mechanism.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> targets = [gd.advice.HalfWidth(0.02)]
+    >>> found = gd.budget_for(gd.workloads.Histogram(4), n=1000, targets=targets)
+    >>> gd.plotting.budget_curve(found).figure.axes[0].get_xlabel()
+    'epsilon'
+    """
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    low = found.budget if found.impossible is None else found.impossible.budget
+    budgets = np.geomspace(low / BEYOND, found.budget * BEYOND, BUDGETS)
+    rows = [
+        (budget, str(target), error, target.limit)
+        for budget in budgets.tolist()
+        for target, error in found.errors(budget)
+    ]
+    table = pd.DataFrame(rows, columns=[found.parameter, "curve", "error", "limit"])
+    with library_style():
+        figure = Figure(figsize=(8.4, 4.6), layout="constrained")
+        axes = figure.subplots()
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.grid(True, which="major")
+        for (curve, points), (colour, marker) in zip(
+            table.groupby("curve", sort=False), cycle(LOOKS), strict=False
+        ):
+            style: dict[str, Any] = {
+                "color": colour,
+                "marker": marker,
+                "markersize": 4,
+                "markevery": 3,
+            }
+            axes.plot(points[found.parameter], points.error, label=_in_lines(str(curve)), **style)
+            axes.axhline(points.limit.iloc[0], color=colour, linestyle=DASHED, linewidth=1.2)
+        label = f"least {found.parameter}: {found.budget:.3g}"
+        star: dict[str, Any] = {
+            "marker": "*",
+            "markersize": 13,
+            "color": "black",
+            "ls": "",
+            "zorder": 4,
+        }
+        axes.plot([found.budget], [found.binding.limit], label=label, **star)
+        axes.set_xlim(budgets[0], budgets[-1])
+        if found.impossible is not None:
+            label = f"out of reach of\nevery mechanism:\n{found.parameter} up to {low:.3g}"
+            axes.axvspan(budgets[0], low, color=EXCLUDED_COLOUR, lw=0, zorder=0, label=label)
+        axes.set_xlabel(found.parameter)
+        axes.set_ylabel("predicted error of a mean")
+        axes.set_title(title or found.name, loc="left", fontsize=10, fontweight="bold")
+        figure.legend(loc="outside right upper")
+    return ErrorCurve(table, figure)
+
+
+def _in_lines(text: str) -> str:
+    """A target on several lines of the legend."""
+    return textwrap.fill(text, 24)

@@ -122,3 +122,23 @@ def test_the_settings_of_the_user_neither_matter_nor_change(curve: ErrorCurve) -
 def test_matplotlib_is_imported_when_something_is_drawn() -> None:
     code = "import sys, geomdp; geomdp.plotting; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_budget_curve_shows_limits_the_least_budget_and_what_is_impossible() -> None:
+    targets = [gd.advice.HalfWidth(0.05), gd.advice.RootMeanSquare(0.1, ["a", "b"])]
+    found = gd.budget_for(W, n=500, targets=targets, privacy=gd.ZCDP)
+    drawn = gd.plotting.budget_curve(found)
+    (axes,) = drawn.figure.axes
+    lines = {tuple(line.get_ydata()) for line in axes.lines}
+    for target in targets:
+        errors = drawn.table[drawn.table.curve == str(target)].error
+        assert tuple(errors) in lines
+        assert (target.limit, target.limit) in lines
+    assert axes.get_xlabel() == "rho"
+    # All errors are proportional to 1 / sqrt(rho), and the star lies on the curve that binds.
+    binding = drawn.table[drawn.table.curve == str(found.binding)]
+    assert (binding.error * binding.rho**0.5).to_numpy() == pytest.approx(
+        found.binding.limit * found.budget**0.5, rel=1e-6
+    )
+    (shade,) = axes.patches
+    assert shade.get_x() + shade.get_width() == pytest.approx(found.impossible.budget)

@@ -1,0 +1,521 @@
+"""The least budget that meets targets of accuracy, and a budget with which nothing can meet them.
+
+The error of additive noise is proportional to a power of the budget, so the prediction at one
+budget gives the least budget. Where it is not (projections of few records, noise on whole numbers),
+the search goes on by bisection.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import listed, require_type, whole
+from geomdp.advice.advisor import Advice, advise_on
+from geomdp.advice.candidates import candidate_named
+from geomdp.advice.setting import UNLIMITED, Setting
+from geomdp.advice.targets import HalfWidth, RootMeanSquare, Target
+from geomdp.bodies import sensitivity_polytope
+from geomdp.bounds import RMS, ConfidentAnswers, SideConditionError, WorstCase
+from geomdp.bounds.certificates import Rung, covering_bound
+from geomdp.bounds.guessing import farthest_elements, guess_rungs
+from geomdp.bounds.orthogonal_lines import line_rungs
+from geomdp.bounds.problem import CHANGES, Problem
+from geomdp.mechanisms import Mechanism
+from geomdp.mechanisms.additive_noise.base import additive_within
+from geomdp.mechanisms.base import l1_sensitivity
+from geomdp.privacy import ZCDP, Adjacency, Privacy, PureDP
+from geomdp.privacy.definitions import check_privacy, checked_adjacency, printed_down
+from geomdp.workloads import ChosenTables, Explicit, MarginalTables, Workload
+from geomdp.workloads.tables import TableQueries
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Asked(NamedTuple):
+    """What is asked for: `privacy` makes the definition of privacy from epsilon or rho."""
+
+    workload: Workload
+    n: int
+    targets: tuple[Target, ...]
+    privacy: Callable[[float], Privacy]
+    adjacency: Adjacency
+    exact_only: bool
+
+    @property
+    def power(self) -> float:
+        """p: errors of additive noise are about proportional to budget^-p."""
+        return 0.5 if isinstance(self.privacy(1.0), ZCDP) else 1.0
+
+    def advice(self, workload: Workload, budget: float) -> Advice:
+        privacy = self.privacy(budget)
+        return advise_on(Setting(workload, self.n, privacy, self.adjacency, self.exact_only))
+
+    def ratio(self, mechanism: Mechanism) -> float:
+        """The largest error, divided by its limit; at most 1 if all targets are met."""
+        return max(target.error(mechanism) / target.limit for target in self.targets)
+
+
+# The lower side: budgets that are proved to be too small
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """A budget with which, and below which, no mechanism meets a target.
+
+    Parameters
+    ----------
+    budget : float
+        The epsilon, or the rho of zCDP.
+    target : RootMeanSquare, HalfWidth or LargestError
+        The target.
+    statement : str
+        What is proved.
+    certificate : Certificate or ConfidentAnswers
+        The proof. A `Certificate` can be saved for `check_certificate`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> target = gd.advice.HalfWidth(0.01)
+    >>> found = gd.budget_for(gd.workloads.Histogram(4), n=1000, targets=[target])
+    >>> print(found.impossible.statement)
+    2 data sets of 1000 records with 21 different records have answers more than 0.02 apart
+    """
+
+    budget: float
+    target: Target
+    statement: str
+    certificate: object
+
+
+#: A prediction or bound this far below its limit says little about the budget to try next.
+SMALL = 0.01
+#: The first budget for which lower bounds on the number of records are computed, the largest number
+#: of budgets, and the relative accuracy of the result.
+FIRST, LOWER_STEPS, LOWER_ACCURACY = 0.25, 8, 0.01
+#: Except under zCDP, the bounds need linear programs for one step of a line, whose privacy loss is
+#: about this epsilon. Budgets that divide it share the programs, which takes a tenth of the time.
+#: So the largest such budget is taken if it is at most this share smaller.
+STEP_EPSILON, STEP_SHARE = 0.25, 0.1
+#: Ranges of answers are computed for at most this many queries, and at most 2^1000 elements count.
+MOST_RANGES, MOST_ELEMENTS = 256, 1 << 1000
+#: Relative margin by which distances of answers are rounded down.
+MARGIN = 1e-9
+
+
+def impossible_budget(asked: Asked, target: Target) -> Impossible | None:
+    """The largest budget that is proved to be too small for a target; None if none is."""
+    if isinstance(target, RootMeanSquare):
+        return _too_few_records(asked, target)
+    if isinstance(target, HalfWidth):
+        return _too_close(asked, target, 2, _largest_range(asked.workload, target))
+    workload, place = asked.workload, target.queries(asked.workload)
+    if isinstance(workload, TableQueries):
+        # Records that differ in a column differ by 1 in cells of all tables with this column.
+        shown = [t for t, own in enumerate(workload.slices) if _overlap(own, place)]
+        columns = {i for t in shown for i in workload.tables[t]}
+        kinds = math.prod(workload.levels[i] for i in columns)
+        if place.stop - place.start == 1:
+            kinds = min(kinds, 2)
+        return _too_close(asked, target, min(kinds, MOST_ELEMENTS), 1.0)
+    if place.stop - place.start < workload.n_queries:
+        return _too_close(asked, target, 2, _largest_range(workload, target))
+    spread = farthest_elements(workload, WorstCase())
+    found = (_too_close(asked, target, M, float(spread.radii[M - 1])) for M in spread.counts)
+    return max(
+        (each for each in found if each is not None), key=lambda each: each.budget, default=None
+    )
+
+
+def _overlap(own: slice, place: slice) -> bool:
+    return bool(own.start < place.stop and place.start < own.stop)
+
+
+def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) -> Impossible | None:
+    """From data sets with r copies of one of M elements whose answers are `distance` apart.
+
+    The other n - r records are the same. Answers of two data sets are r `distance` / n apart.
+    """
+    apart = 2 * target.limit
+    if data_sets < 2 or not distance * (1 - MARGIN) > apart:
+        return None
+    records = math.floor(apart * asked.n / (distance * (1 - MARGIN))) + 1
+    if records > asked.n:
+        return None
+    proof = ConfidentAnswers(data_sets, records * CHANGES[asked.adjacency])
+    statement = (
+        f"{data_sets if data_sets < 10**6 else f'{data_sets:.3g}'} data sets of {asked.n} records "
+        f"with {records} different records have answers more than {apart:g} apart"
+    )
+    return Impossible(proof.least_budget(asked.privacy(1.0)), target, statement, proof)
+
+
+def _largest_range(workload: Workload, target: Target) -> float:
+    """The largest difference of the answers of two records to one of the queries."""
+    place = target.queries(workload)
+    if isinstance(workload, TableQueries):
+        tables = zip(workload.tables, workload.slices, strict=True)
+        return float(any(_overlap(own, place) and max(workload.shape(t)) > 1 for t, own in tables))
+    numbers = np.arange(workload.n_queries)[place][:MOST_RANGES]
+    axes = np.zeros((len(numbers), workload.n_queries))
+    axes[np.arange(len(numbers)), numbers] = 1.0
+    return float(sensitivity_polytope(workload).breadth(axes).max())
+
+
+def _too_few_records(asked: Asked, target: RootMeanSquare) -> Impossible | None:
+    """From lower bounds on the number of records for the error `target.limit`, which exceed n."""
+    workload, best, budget = _queries_alone(asked.workload, target), None, FIRST
+    if workload.l2_diameter() == 0:
+        return None
+    for _ in range(LOWER_STEPS):
+        problem = Problem(None, target.limit, RMS(), asked.adjacency, asked.privacy(budget))
+        rungs: list[Rung] = line_rungs(workload, problem)
+        if problem.epsilon is not None:
+            rungs += guess_rungs(workload, problem)
+        try:
+            bound = covering_bound(rungs, problem)
+        except SideConditionError:
+            share = 0.0
+        else:
+            share = bound.records / asked.n
+            if share >= 1 and (best is None or budget > best.budget):
+                best = Impossible(budget, target, bound.statement, bound.certificate)
+        # Bounds on the number of records are nearly proportional to budget^-power.
+        guess = budget * max(share, SMALL) ** (1 / asked.power) * (1 - LOWER_ACCURACY)
+        if guess < LEAST or (best is not None and guess <= best.budget * (1 + STEP_SHARE)):
+            break
+        budget = _cheap(guess, asked)
+    return best
+
+
+def _cheap(budget: float, asked: Asked) -> float:
+    """`budget`, or a slightly smaller one that shares linear programs with others."""
+    step = STEP_EPSILON / CHANGES[asked.adjacency]
+    if isinstance(asked.privacy(budget), ZCDP) or budget >= step:
+        return budget
+    shared = step / math.ceil(step / budget)
+    return shared if shared >= budget * (1 - STEP_SHARE) else budget
+
+
+def _queries_alone(workload: Workload, target: Target) -> Workload:
+    """The queries of a target as a workload of their own, without weights."""
+    place = target.queries(workload)
+    if isinstance(workload, TableQueries):
+        columns = workload.universe.columns
+        if target.over is None:
+            alike = (workload.table_weights == 1).all()
+            return workload if alike else ChosenTables(columns, _names(workload))
+        if not isinstance(target.over, int):
+            return MarginalTables(
+                {name: columns[name] for name in columns if name in target.over}, len(target.over)
+            )
+        return Explicit(np.array([[0.0, _largest_range(workload, target)]]))
+    if target.over is None:
+        return workload
+    axis = np.zeros((1, workload.n_queries))
+    axis[0, place] = 1.0
+    body = sensitivity_polytope(workload)
+    ends = [-float(body.support(-axis)[0]), float(body.support(axis)[0])]
+    return Explicit(np.array([ends]))
+
+
+# The upper side: the least budget with which the advised mechanism meets all targets
+
+#: With this share of the returned budget, the advised mechanism misses a target.
+SHARE = 0.99
+#: Range of budgets that are tried.
+LEAST, LARGEST = 1e-6, 1e6
+#: Relative margin that covers rounding errors where an error is proportional to a power.
+ROUNDED = 1e-9
+#: Number of times that the weights of tables are changed, and the largest weight. The weights are
+#: whole, so that sums of records are whole.
+ROUNDS, MOST_WEIGHT = 6, 64
+#: Power of the ratios in a round. The best variances of tables without common columns are inversely
+#: proportional to weights, so 2 is the step to the solution there. A smaller one is never too long.
+STEP = 1.5
+
+
+def least_budget(asked: Asked, workload: Workload, start: float) -> tuple[float, Advice]:
+    """The least budget, up to one per cent, and the advice there."""
+    budget, low, high = start, 0.0, math.inf
+    found: tuple[float, Advice] | None = None
+    while True:
+        if not LEAST <= budget <= LARGEST:
+            said = "any budget meets them" if budget < LEAST else "no budget that was tried does"
+            raise ValueError(
+                f"targets must be met by a budget from {LEAST:g} to {LARGEST:g}, got "
+                f"{'; '.join(map(str, asked.targets))}: {said}"
+            )
+        advice = asked.advice(workload, budget)
+        ratio = asked.ratio(advice.best)
+        if ratio <= 1:
+            high, found = budget, (budget, advice)
+            low = low if low < high else 0.0
+        elif found is not None and budget == high * SHARE:
+            return found
+        else:
+            low = max(low, budget)
+        guess = budget * max(ratio, SMALL) ** (1 / asked.power) * (1 + ROUNDED)
+        if low >= high * SHARE or guess >= high * SHARE:
+            budget = high * SHARE
+        elif guess > low * (1 + ROUNDED):
+            budget = guess
+        else:
+            budget = 2 * low if found is None else math.sqrt(low * high)
+
+
+def weighted_tables(
+    asked: Asked, workload: TableQueries, budget: float, advised: Mechanism
+) -> ChosenTables:
+    """The tables with the weights, of several rounds, whose largest ratio of errors is the least.
+
+    The weight of a table grows with the ratio of its errors to their limits. `advised` is the
+    mechanism for `workload` at `budget`, which is the budget of all rounds.
+    """
+    columns, tables = workload.universe.columns, _names(workload)
+    weights: FloatArray = workload.table_weights
+    best, least = None, math.inf
+    for _ in range(ROUNDS):
+        weights = weights * _table_ratios(asked, tables, advised) ** STEP
+        weights = np.maximum(1.0, np.rint(MOST_WEIGHT * weights / weights.max()))
+        tried = ChosenTables(columns, tables, weights.tolist())
+        advised = asked.advice(tried, budget).best
+        ratio = asked.ratio(advised)
+        if best is None or ratio < least:
+            best, least = tried, ratio
+    assert best is not None
+    return best
+
+
+def _table_ratios(
+    asked: Asked, tables: Sequence[tuple[str, ...]], mechanism: Mechanism
+) -> FloatArray:
+    """For each table, the largest error of a target for its cells, divided by the limit."""
+    workload = mechanism.workload
+    assert isinstance(workload, TableQueries)
+    ratios = np.zeros(len(tables))
+    for target in asked.targets:
+        place = target.queries(workload)
+        for t, own in enumerate(workload.slices):
+            if _overlap(own, place):
+                whole_table = target.over is None and not isinstance(target, RootMeanSquare)
+                here = type(target)(target.limit, tables[t]) if whole_table else target
+                ratios[t] = max(ratios[t], here.error(mechanism) / target.limit)
+    return ratios
+
+
+def _names(workload: TableQueries) -> list[tuple[str, ...]]:
+    """The names of the columns of each table."""
+    names = workload.universe.names
+    return [tuple(names[i] for i in table) for table in workload.tables]
+
+
+class TableErrors(NamedTuple):
+    """Predicted errors of one table."""
+
+    table: str
+    weight: float
+    rmse: float
+    half_width: float
+
+
+@dataclass(frozen=True, repr=False)
+class LeastBudget:
+    """The least budget for targets of accuracy, the mechanism that meets them, and what cannot.
+
+    Parameters
+    ----------
+    budget : float
+        The least epsilon (rho for zCDP), exact where errors are proportional to a power of it, and
+        at most 1% too large elsewhere. `advise` for `workload` with `privacy` finds a mechanism
+        that meets all targets, and with 0.99 of the budget one that does not.
+    privacy : PureDP, ApproxDP or ZCDP
+        The definition of privacy with this budget.
+    workload : Workload
+        The queries. Tables with unequal targets may have other weights than those asked for.
+    advice : Advice
+        The advice for this workload.
+    binding : RootMeanSquare, HalfWidth or LargestError
+        The target that needs the budget.
+    impossible : Impossible or None
+        The largest budget that is proved to be too small for every mechanism; None if no budget is.
+    asked : tuple
+        What was asked for.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.MarginalTables({"region": 3, "smoker": 2, "age": 5}, k=2)
+    >>> target = gd.advice.RootMeanSquare(0.01)
+    >>> found = gd.budget_for(workload, n=1000, targets=[target], privacy=gd.ZCDP)
+    >>> round(found.budget, 4), round(found.impossible.budget, 4)
+    (0.0193, 0.0117)
+    >>> found.table[["table", "rmse"]].round(4).values.tolist()
+    [['region x smoker', 0.0116], ['region x age', 0.0092], ['smoker x age', 0.0102]]
+    """
+
+    budget: float
+    privacy: Privacy
+    workload: Workload
+    advice: Advice
+    binding: Target
+    impossible: Impossible | None
+    asked: Asked
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that meets all targets, ready to release."""
+        return self.advice.best
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return self.advice.rows[0].mechanism
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """`predictions` as a data frame."""
+        from geomdp.advice.comparison import PrintedTable
+
+        return PrintedTable(self.predictions(), columns=TableErrors._fields)
+
+    def predictions(self) -> list[TableErrors]:
+        """Errors of each table, or of all queries together: rmse, and largest half-width of 95%.
+
+        They are errors of shares without weights, and of the noisy answers. Of a mechanism without
+        additive noise, only the rmse of all queries is known.
+        """
+        workload, mechanism = self.workload, self.mechanism
+        if additive_within(mechanism) is None:
+            return [TableErrors("all queries", 1.0, mechanism.predicted_rmse.value, math.nan)]
+        places: list[tuple[tuple[str, ...] | None, float]] = [(None, 1.0)]
+        if isinstance(workload, TableQueries):
+            places = list(zip(_names(workload), workload.table_weights.tolist(), strict=True))
+        return [
+            TableErrors(
+                "all queries" if over is None else " x ".join(over),
+                weight,
+                RootMeanSquare(1.0, over).error(mechanism),
+                HalfWidth(1.0, over).error(mechanism),
+            )
+            for over, weight in places
+        ]
+
+    def errors(self, budget: float | None = None) -> list[tuple[Target, float]]:
+        """Each target with the predicted error; at another `budget`, of the same mechanism."""
+        mechanism = self.mechanism
+        if budget is not None:
+            step, row = candidate_named(self.advice.flag)
+            assert row is not None  # the flag of the advice names a candidate
+            n, privacy, adjacency = self.asked.n, self.asked.privacy(budget), self.asked.adjacency
+            mechanism = row.built(Setting(self.workload, n, privacy, adjacency, False, UNLIMITED))
+            mechanism = mechanism if step is None else step.after(mechanism)
+        return [(target, target.error(mechanism)) for target in self.asked.targets]
+
+    @property
+    def parameter(self) -> str:
+        """The name of the budget: epsilon or rho."""
+        return "rho" if isinstance(self.privacy, ZCDP) else "epsilon"
+
+    def __repr__(self) -> str:
+        return f"LeastBudget({self})"
+
+    def __str__(self) -> str:
+        said = f"{self.privacy} meets {len(self.asked.targets)} targets, of which binds: "
+        if len(self.asked.targets) == 1:
+            said = f"{self.privacy} meets: "
+        low = self.impossible
+        proved = (
+            "no budget is proved to be too small"
+            if low is None
+            else f"no mechanism does with {self.parameter} {printed_down(low.budget)} or less "
+            f"(ratio {self.budget / low.budget:.3g})"
+        )
+        return f"{said}{self.binding}; {proved}"
+
+    def _repr_html_(self) -> str:
+        rows = self.table.to_html(index=False, float_format="{:.4g}".format)
+        return f"<p>{html.escape(str(self))}</p>{rows}"
+
+
+def budget_for(
+    workload: Workload,
+    *,
+    n: int,
+    targets: Sequence[Target],
+    privacy: Callable[[float], Privacy] = PureDP,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    exact_only: bool = True,
+) -> LeastBudget:
+    """The least budget with which the advised mechanism meets all targets, from public numbers.
+
+    For tables with targets of their own or for single cells, weights of the tables are sought that
+    need less budget. The weights are kept if they do. A proof gives a budget that is too small for
+    every mechanism: for root mean squared errors the arguments of `sample_complexity_bracket`
+    without its packings, for others `geomdp.bounds.ConfidentAnswers`.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries.
+    n : int
+        Number of records. Under add/remove, the declared public number by which sums are divided.
+    targets : sequence of RootMeanSquare, HalfWidth and LargestError
+        At least one limit, of mean answers. All must be met.
+    privacy : callable
+        The definition of privacy, as a function of epsilon or rho: `PureDP`, `ZCDP`, or
+        ``functools.partial(gd.ApproxDP, delta=1e-6)``.
+    adjacency : Adjacency
+        Neighbour relation.
+    exact_only : bool
+        Whether mechanisms with a heuristic sampler, which have no guarantee, are left out.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, if any budget from 1e-6 on meets the targets or none up to 1e6
+        does, or if a target asks for more than the root mean squared error of all queries and the
+        advised mechanism adds no noise of a known law.
+
+    Notes
+    -----
+    Cost: 3 to 20 times that of `advise`. Formula sheet X-BUDGET.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(4)
+    >>> targets = [gd.advice.HalfWidth(0.02), gd.advice.LargestError(0.03, over=0)]
+    >>> print(gd.budget_for(workload, n=1000, targets=targets, privacy=gd.ZCDP).privacy)
+    0.00720274-zCDP
+    """
+    checked = tuple(listed(targets, "targets"))
+    if not checked:
+        raise ValueError("targets must hold at least 1 target, got 0")
+    for target in checked:
+        require_type(target, Target, "each of targets")
+        target.queries(workload)
+    check_privacy(privacy(1.0))
+    asked = Asked(
+        workload, whole(n, "n"), checked, privacy, checked_adjacency(adjacency), exact_only
+    )
+    l1_sensitivity(workload, adjacency)  # raises an error if it is 0
+    budget, advice = least_budget(asked, workload, 1.0)
+    totals = all(isinstance(t, RootMeanSquare) and t.over is None for t in checked)
+    if isinstance(workload, TableQueries) and len(workload.tables) > 1 and not totals:
+        weighted = weighted_tables(asked, workload, budget, advice.best)
+        less = least_budget(asked, weighted, budget)
+        if less[0] < budget:
+            (budget, advice), workload = less, weighted
+    binding = max(checked, key=lambda target: target.error(advice.best) / target.limit)
+    proved = [found for each in checked if (found := impossible_budget(asked, each)) is not None]
+    low = max(proved, key=lambda each: each.budget, default=None)
+    return LeastBudget(budget, privacy(budget), workload, advice, binding, low, asked)
