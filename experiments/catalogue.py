@@ -21,6 +21,7 @@ SCRIPTS = (
     "experiments.error.many_columns",
     "experiments.error.product_queries",
     "experiments.error.accuracy_frontier",
+    "experiments.error.unequal_targets",
     "experiments.lower_bounds.volume_bounds",
     "experiments.lower_bounds.lower_worst_case",
     "experiments.lower_bounds.lower_marginals",
