@@ -342,11 +342,9 @@ def _approximate_rate(dimension: int, privacy: ApproxDP) -> float:
     """`ball_rate` by a search in float64 and a proof in ball arithmetic."""
     epsilon, delta = privacy.epsilon, privacy.delta
     outside = max(OUTSIDE * delta, 1e-250)  # else the ends may not fit in float64
-    ends: FloatArray = np.geomspace(
-        scipy.special.gammaincinv(dimension, outside),
-        scipy.special.gammainccinv(dimension, outside),
-        BINS,
-    )
+    first = float(scipy.special.gammaincinv(dimension, outside))
+    last = float(scipy.special.gammainccinv(dimension, outside))
+    ends: FloatArray = np.geomspace(first, last, BINS)
     weights = -np.diff(scipy.special.gammaincc(dimension, ends), append=0.0)
     powers = (1 + epsilon / np.append(ends[1:], np.inf)) ** (dimension - 1)
 
@@ -387,7 +385,10 @@ def _is_proved(rate: float, dimension: int, privacy: ApproxDP, ends: list[float]
         turn = (1 - share) * (1 + share) * arb(rate) / 2
         above = [arb(end).gamma_upper(arb(dimension), regularized=1) for end in ends]
         powers = [(1 + epsilon / arb(end)) ** (dimension - 1) for end in ends]
-        bound, bins = 1 - above[0], zip(ends, above, [*above[1:], 0], [*powers[1:], 1], strict=True)
+        bound, bins = (
+            1 - above[0],
+            zip(ends, above, [*above[1:], arb(0)], [*powers[1:], arb(1)], strict=True),
+        )
         for end, here, after, power in bins:
             first = _ball_beyond(share - turn / arb(end), dimension)
             second = _ball_beyond(share + turn / (arb(end) + epsilon), dimension)

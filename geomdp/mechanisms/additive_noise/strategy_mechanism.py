@@ -397,10 +397,10 @@ class ResidualGaussian(AdditiveMechanism):
     l_j). For products, p_A (product over A of l_i) is the product over A of the total variance of
     W_i from unit noise on A_i, and 1 / l_j is ||W_j 1||^2 / l_j^2.
 
-    For tables under add/remove, no linear unbiased mechanism with Gaussian noise has a smaller total
-    squared error. For one-way tables of d binary columns, a cell errs as with Gaussian noise for
-    the sensitivity (sqrt(d) + 1) / 2. Under replace-one, none has an error smaller by more than a
-    share of 1e-7, if the search for the s_A ends within 100 rounds (see `best_scales`), in two
+    For tables under add/remove, no linear unbiased mechanism with Gaussian noise has a smaller
+    total squared error. For one-way tables of d binary columns, a cell errs as with Gaussian noise
+    for the sensitivity (sqrt(d) + 1) / 2. Under replace-one, none has an error smaller by more than
+    a share of 1e-7, if the search for the s_A ends within 100 rounds (see `best_scales`), in two
     cases:
 
     * `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. Put columns
