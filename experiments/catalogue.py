@@ -13,6 +13,7 @@ SCRIPTS = (
     "experiments.error.coarse_net",
     "experiments.error.covariance_error",
     "experiments.error.covariance_bounds",
+    "experiments.error.covariance_joint",
     "experiments.error.every_mechanism",
     "experiments.error.advised",
     "experiments.error.sample_complexity",

@@ -1,18 +1,18 @@
 """Second moments and covariance of records in the unit ball: Frobenius error against n, pure DP.
 
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
-(arXiv 2208.07410), Lemma 22 and Theorem 3; formula sheet JL-COV, JL-WIS, JL-T3.
+(arXiv 2208.07410), Lemma 22 and Theorem 3; formula sheet JL-COV, JL-WIS, JL-T3, X-TRACE, X-JOINT.
 
 Claim: cone noise Z / n over the body {M psd, tr M <= 1} errs exactly as predicted. Here Z is the
 difference r_1 (U_1 - c) - r_2 (U_2 - c) with independent random radii r_i. Each U_i is uniform on
-the body, c is its centroid, and each r_i U_i is a Wishart matrix. After the projection on the body,
-the error stays below the explicit bound min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2). The
-error also stays below the errors of K-norm noise of the ball and of Laplace noise on every entry.
-For the private covariance, the outer product of a private mean with itself is subtracted from the
-private second moments, and the difference is projected on the body. The second moments and the mean
-get half of the budget each. The error of the covariance stays below the bound of Theorem 3 for the
-records at hand. Records are uniform on the sphere (isotropic), or directions of Gaussian vectors
-with standard deviations 2^-i (decaying).
+the body, c is its centroid, and each r_i U_i is a Wishart matrix. After the projection on matrices
+of the body with at most the released trace, the error stays below the stated bound, about
+min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2). The error also stays below the errors of K-norm
+noise of the ball and of Laplace noise on every entry. The private covariance comes from one release
+of the second moments of (c, x). Theorem 3 releases second moments and mean with half of the budget
+each. The error of the covariance stays below the stated bound, which is 0.4 to 1 times the bound of
+Theorem 3 for the records at hand. Records are uniform on the sphere (isotropic), or directions of
+Gaussian vectors with standard deviations 2^-i (decaying).
 
 In real arithmetic all samplers are exact, so all mechanisms are 1-DP under replace-one. The figure
 also shows the answer 0 to every entry. Its error is the norm of the matrix, which at d = 20 and
@@ -126,10 +126,10 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     yield ex.is_below(name, "JL-WIS", second, points[Family.BALL])
     name = "cone noise errs less than the ball mechanism from d = 5 on"
     yield ex.is_below(name, "JL-WIS", points[Family.CONE], points[Family.BALL])
-    name = "the error of the private covariance stays below the bound of Theorem 3"
+    name = "the error of the private covariance stays below the stated bound"
     yield ex.stays_below_prediction(name, "JL-T3", of[Family.COVARIANCE], POINT)
     yield cone_in_closed_form(of[Family.CONE])
-    yield halves_are_spent(of[Family.COVARIANCE])
+    yield below_theorem_3(of[Family.COVARIANCE])
 
 
 def cone_in_closed_form(table: pd.DataFrame) -> ex.Claim:
@@ -152,13 +152,11 @@ def cone_in_closed_form(table: pd.DataFrame) -> ex.Claim:
     return ex.Claim(name, ex.at_most(max(off), 1e-9), measured, "equal", "JL-WIS")
 
 
-def halves_are_spent(table: pd.DataFrame) -> ex.Claim:
-    """Two-sided claim that the bound stated by `Covariance` is close to the bound of Theorem 3.
+def below_theorem_3(table: pd.DataFrame) -> ex.Claim:
+    """Two-sided claim on the bound stated by `Covariance`, over the bound of Theorem 3.
 
-    Both bounds give epsilon / 2 to the second moments and epsilon / 2 to the mean. The sampling
-    error is taken out of the bound of Theorem 3, and the rest is capped at sqrt(2). The bounds
-    differ in the noise of the mean: Theorem 3 uses the mean length of this noise, and the stated
-    bound uses the root mean square length.
+    Theorem 3 gives epsilon / 2 to the second moments and epsilon / 2 to the mean. The sampling
+    error is taken out of its bound, and the rest is capped at sqrt(2), as the stated bound is.
     """
     closed = np.array(
         [
@@ -167,9 +165,9 @@ def halves_are_spent(table: pd.DataFrame) -> ex.Claim:
         ]
     )
     shares = table.predicted / np.minimum(closed, math.sqrt(2))
-    name = "the bound that `Covariance` states is 0.9 to 1.1 times the bound of Theorem 3"
+    name = "the bound that `Covariance` states is 0.4 to 1 times the bound of Theorem 3"
     measured = f"{shares.min():.3f} to {shares.max():.3f} of it at {len(shares)} points"
-    return ex.Claim(name, ex.between(shares, 0.9, 1.1), measured, "0.9 to 1.1", "JL-T3")
+    return ex.Claim(name, ex.between(shares, 0.4, 1.0), measured, "0.4 to 1", "JL-T3, X-JOINT")
 
 
 LOOKS = Family.looks()
@@ -179,9 +177,10 @@ NAMES = {
     Family.ZERO: "no data: every entry answered by 0",
 }
 WISHART = (
-    r"$\min\{\sqrt{\mathrm{E}\Vert Z\Vert_F^2}/n,\ \sqrt{(4d+3)/(\varepsilon n)},\ \sqrt{2}\}$"
+    r"about $\min\{\sqrt{\mathrm{E}\Vert Z\Vert_F^2}/n,\ "
+    r"\sqrt{(4d+3)/(\varepsilon n)},\ \sqrt{2}\}$"
 )
-THEOREM_3 = "Theorem 3, records at hand"
+STATED = "stated bound (X-JOINT)"
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
@@ -195,7 +194,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         draw(axes, table[(table.d == d) & (table.spectrum == spectrum)])
         ex.log_axes(axes)
     names = [NAMES.get(family, str(family)) for family in LOOKS]
-    ex.shared_legend(figure, {"measured": names, "bounds": [WISHART, THEOREM_3]})
+    ex.shared_legend(figure, {"measured": names, "bounds": [WISHART, STATED]})
     return ex.headline(
         figure,
         "Private second moments: the projected cone errs less than ball or Laplace",
@@ -205,7 +204,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
 
 def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw errors, predictions and bounds."""
-    labels = {Family.SECOND_MOMENT: WISHART, Family.COVARIANCE: THEOREM_3}
+    labels = {Family.SECOND_MOMENT: WISHART, Family.COVARIANCE: STATED}
     for family, look in LOOKS.items():
         mine = table[table.family == family]
         if family is not Family.ZERO:

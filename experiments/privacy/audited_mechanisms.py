@@ -14,6 +14,7 @@ import numpy.typing as npt
 import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.privacy.best_events import Laws, normal_laws, planar_laws
+from geomdp._numerics.linalg import svec
 
 PRIVACY = gd.PureDP(1.0)
 #: Number of queries of a stream.
@@ -266,12 +267,13 @@ def pair_marginals() -> Subject:
 
 
 def covariance() -> Subject:
-    """Independent noise on the mean and on the second moments of records in the unit disc."""
+    """Noise on the second moments of lifted records (c, x) for x in the unit disc."""
     M = gd.mechanisms.Covariance(gd.workloads.SecondMoment(2), n=RECORDS, privacy=PURE)
     angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
     disc = np.concatenate([np.zeros((1, 2)), np.column_stack([np.cos(angles), np.sin(angles)])])
-    both = Joint(M.mean.noise, M.second_moment.inner.noise)
-    return Subject(both, listed(np.column_stack([disc, moments(disc)])), M.guarantee)
+    lifted = np.column_stack([np.full(len(disc), M.corner), disc])
+    noise = Faulty(M.inner.noise, lambda draws: (1 + M.corner**2) * draws)
+    return Subject(noise, listed(moments(lifted)), M.guarantee)
 
 
 def smooth_summary() -> Subject:
@@ -283,9 +285,8 @@ def smooth_summary() -> Subject:
 
 
 def moments(records: FloatArray) -> FloatArray:
-    """(x_1^2, sqrt(2) x_1 x_2, x_2^2), which is svec(x x^T), for each row x of `records` (N, 2)."""
-    first, second = records.T
-    return np.column_stack([first**2, np.sqrt(2) * first * second, second**2])
+    """svec(x x^T) for each row x of `records` (N, d)."""
+    return svec(records[:, :, None] * records[:, None, :])
 
 
 def listed(answers: FloatArray) -> gd.workloads.Explicit:
@@ -310,18 +311,6 @@ class IndependentLaplace:
         """
         lost = (np.abs(points - shifts) - np.abs(points)) / self.scales
         return np.asarray(lost.sum(axis=1))
-
-
-@dataclass(frozen=True)
-class Joint:
-    """Independent noise on two vectors, as noise on the two vectors side by side."""
-
-    first: gd.audit.AdditiveNoise  # Noise on the first vector
-    second: gd.audit.AdditiveNoise  # Noise on the second vector
-
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m)."""
-        return np.hstack([self.first.sample(rng, size), self.second.sample(rng, size)])
 
 
 def laws(family: Family, factor: float) -> list[Laws]:

@@ -219,7 +219,8 @@ def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
     ordered = -np.sort(-values, axis=1)
     counts = np.arange(1, values.shape[1] + 1)
     shifts = (np.cumsum(ordered, axis=1) - level) / counts
-    kept = (ordered > shifts).sum(axis=1)
+    # The largest value is kept, also if a tiny `level` is lost in rounding.
+    kept = np.maximum((ordered > shifts).sum(axis=1), 1)
     tau = np.take_along_axis(shifts, kept[:, None] - 1, axis=1)
     return np.asarray(np.maximum(values - tau, 0.0))
 

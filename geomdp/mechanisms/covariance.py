@@ -1,20 +1,19 @@
-"""Covariance of records in the unit ball, from private second moments and a private mean."""
+"""Covariance of records in the unit ball, from one private release of mean and second moments."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from geomdp._numerics.linalg import svec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import probability, whole
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
-from geomdp.mechanisms.additive_noise.knorm import Ball
+from geomdp._validation import whole
+from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.additive_noise.sums import RealRecords
 from geomdp.mechanisms.base import (
     Prediction,
@@ -23,52 +22,84 @@ from geomdp.mechanisms.base import (
     release_once,
     source_and_record,
 )
-from geomdp.mechanisms.second_moment import SecondMoment, clipped_to_ball
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Ledger, Privacy, PureDP
-from geomdp.privacy.definitions import check_range, checked_adjacency
-from geomdp.workloads import Means
+from geomdp.mechanisms.second_moment import (
+    NoiseSize,
+    SecondMoment,
+    bound_by_support,
+    clipped_to_ball,
+    nearest_moments,
+    noise_size,
+)
+from geomdp.noise.rounding import Rounded
+from geomdp.privacy import Adjacency, Ledger, Privacy
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS
 from geomdp.workloads.universes import Records
 
-#: Sums of x (d,) and of svec(x x^T) (m,). svec lists the upper triangle of a matrix, see
-#: `Covariance`. For correctly rounded noise, both arrays hold digits of exact sums (`RealRecords`).
-Sums = tuple[FloatArray, FloatArray]
+#: The first entry c of lifted records is a multiple of 2^-10, so that c and c^2 are exact numbers.
+CORNER_UNITS = 1 << 10
+
+
+def corner_of(d: int) -> float:
+    """The first entry c of lifted records (c, x): sqrt(d + 1) c^3 + c^2 = 1, up to rounding.
+
+    It minimises (1 + c^2) (sqrt(d + 1) + 2 / c), to which the bound a + 2 b of X-JOINT on the error
+    of the covariance is proportional, for cone noise that is not centred and for Gaussian noise.
+    """
+    low, high = 0, CORNER_UNITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        c = middle / CORNER_UNITS
+        low, high = (middle, high) if math.sqrt(d + 1) * c**3 + c**2 < 1 else (low, middle)
+    return high / CORNER_UNITS
 
 
 class Covariance:
     """The covariance matrix of records in the unit ball of R^d.
 
-    S(X) is the psd matrix of trace at most 1 that is nearest to M - mu mu^T. M is the release of
-    `SecondMoment` with one part of the budget. The other part pays for the private mean mu: the
-    mean plus the noise of `Ball` (pure privacy) or `Gaussian`, projected on the unit ball.
-    Covariances of data in the unit ball are psd with trace at most 1, so the projection adds no
-    error. The answers are svec(S(X)) of length m = d (d + 1) / 2: the upper triangle, with entries
-    off the diagonal multiplied by sqrt(2).
+    A record x is lifted to y = (c, x), with a public number c. The sum of y y^T is released once,
+    with 1 + c^2 times the noise of `SecondMoment` for records in the unit ball of R^(d + 1). Its
+    first row gives the noisy mean mu, and the rest gives the noisy second moments M. S(X) is the
+    matrix nearest to Y = M - mu mu^T that is psd with trace at most min(1, max(0, tr Y)). The
+    answers are svec(S(X)) of length m = d (d + 1) / 2: the upper triangle, with entries off the
+    diagonal multiplied by sqrt(2).
 
     This class is not a `Mechanism`, because a covariance is not a mean of answers of single
     records. The parameters of `SecondMoment`, except `shrink`, have the same meaning here.
-    `mean_share` is the share of the budget for the mean. ``ValueError`` if this share is not above
-    0 and below 1, and under add/remove: M - mu mu^T is an estimate of the covariance only if sums
-    are divided by the number of records, which is private there.
+    ``ValueError`` under add/remove: M - mu mu^T is an estimate of the covariance only if sums are
+    divided by the number of records, which is private there.
 
     Notes
     -----
-    Privacy, in real arithmetic: M and mu are released with shares of epsilon, of rho, or of epsilon
-    and delta. By basic composition the shares add up to `privacy`. S(X) is a function of M and mu,
-    and the guarantee covers both, also their noisy values before the projections. The samplers are
+    Privacy, in real arithmetic: y / sqrt(1 + c^2) lies in the unit ball of R^(d + 1), so the
+    guarantee of `Cone` (epsilon-DP) or `Gaussian` for second moments in dimension d + 1 holds for
+    the sum of y y^T. It covers M and mu, which are functions of this sum, and S(X). c depends on d
+    alone and is a multiple of 2^-10, so 1 + c^2 is an exact number, also in float64. The sampler is
     exact.
 
-    Error: let M_n and mu_n be the second moments and the mean of the records. Suppose that
-    (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b. Then the root mean squared
-    error of S(X) against the covariance of the records is at most a + 2 b in Frobenius norm. The
-    factor 2 is there because ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. If the records
-    are independent draws from a distribution, the mean error against the covariance of the
-    distribution is at most a + 2 b + 3 / sqrt(n) (`population_bound`).
+    Error: the noise Z / n on M, w on mu and twice their product cause the error. Cone noise has the
+    rate r = epsilon / (2 (1 + c^2)), and v = d + 2 degrees of freedom. The first entry of the sum
+    is public, so its noise is known, and a multiple of it is subtracted from the diagonal, which
+    lowers the variance of Z (X-CONE). Then
+
+        E ||Z||_F^2 = (d (d + 1) v / 2 - d v^2 / (d v + 2)) / r^2,
+        E ||w||^2 = d v / (2 r^2 c^2 n^2).
+
+    For Gaussian noise with deviation s of the entries of svec, E ||Z||_F^2 = m s^2 and
+    E ||w||^2 = d s^2 / (2 c^2 n^2). With a^2 = E ||Z||_F^2 / n^2, b^2 = E ||w||^2,
+    t^2 = E (tr Z)^2 / n^2 and f = E ||w||^4, the root mean squared error of S(X) against the
+    covariance of the records is, in Frobenius norm, at most
+
+        (a^2 + 2 (1 + 1/d) b^2 + (1 - 1/d) (t^2 / 2 + 2 b^2 / d))^(1/2) + ((2 - 1/d) f)^(1/2).
+
+    There is another bound for few records, and it is at most the diameter of all answers. If the
+    records are independent draws from a distribution, the mean error against the covariance of the
+    distribution is larger by at most 3 / sqrt(n) (`population_bound`).
 
     References
     ----------
-    Nikolov 2022, Theorem 3; formula sheet JL-T3, JL-L15, JL-WIS.
+    Nikolov 2022, Theorem 3; formula sheet X-JOINT, X-TRACE, X-CONE, JL-T3, JL-WIS.
 
     Examples
     --------
@@ -78,12 +109,12 @@ class Covariance:
     ...     gd.workloads.SecondMoment(2), n=10_000, privacy=gd.PureDP(1.0)
     ... )
     >>> print(mechanism.predicted_rmse)
-    rmse at most 0.001731
+    rmse at most 0.001062
     >>> records = np.random.default_rng(0).uniform(-0.5, 0.5, (10_000, 2))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
 
     >>> release.answers.round(3)
-    array([ 0.083, -0.004,  0.083])
+    array([ 0.083, -0.002,  0.083])
     """
 
     def __init__(
@@ -94,36 +125,59 @@ class Covariance:
         privacy: Privacy,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         clip: bool = False,
-        mean_share: float = 0.5,
     ) -> None:
         refuse_private_count(adjacency)
-        check_range(privacy)
-        rest, part = _shares(privacy, probability(mean_share, "mean_share"))
-        self.n, self.clip = whole(n, "n"), clip
-        self.second_moment = SecondMoment(workload, n=n, privacy=rest, adjacency=adjacency)
-        self.workload = self.second_moment.workload
-        means = Means(workload.d)
-        self.mean: AdditiveMechanism
-        if isinstance(part, PureDP):
-            self.mean = Ball(means, n=n, privacy=part, adjacency=adjacency)
-        else:
-            self.mean = Gaussian(means, n=n, privacy=part, adjacency=adjacency)
-        # Both samplers are exact, and both mechanisms round their noise correctly. So `sampler` and
-        # `arithmetic` of `second_moment` hold for the pair.
-        inner = self.second_moment.guarantee
-        self.guarantee = Guarantee(privacy, adjacency, inner.sampler, inner.arithmetic)
+        moments = SecondMoment(workload, n=n, privacy=privacy, adjacency=adjacency)
+        self.workload, self.n, self.clip = moments.workload, moments.n, clip
+        #: The first entry c of lifted records.
+        self.corner = corner_of(workload.d)
+        #: Noise on second moments in dimension d + 1, for records in the unit ball.
+        self.inner = moments.inner.with_workload(SecondMomentWorkload(workload.d + 1))
+        self.guarantee = self.inner.guarantee
+
+    @property
+    def _factor(self) -> float:
+        """1 + c^2, by which the noise of `inner` is multiplied; exact in float64."""
+        return 1 + self.corner**2
+
+    @property
+    def _sizes(self) -> tuple[NoiseSize, float, float]:
+        """The size of the noise on M, and E ||w||^2 and E ||w||^4 of the noise w on mu, times n."""
+        d = self.workload.d
+        block = noise_size(self.inner.noise, d, self._factor)
+        if not isinstance(self.inner, Cone):
+            mean = block.trace / (2 * self.corner**2)
+            return block, mean, mean**2 * (1 + 2 / d)
+        # The first row of a Wishart matrix G G^T is g G^T for the first row g of G. Given g, its
+        # rest is N(0, |g|^2 I / (2 r)). So w is Gaussian with a random variance: the sum of two
+        # |g|^2, and the square of this sum has 1 + 1 / v times the square of its mean.
+        freedom, rate = d + 2, self.inner.noise.rate / self._factor
+        mean = d * freedom / (2 * (rate * self.corner) ** 2)
+        return block, mean, mean**2 * (1 + 2 / d) * (1 + 1 / freedom)
 
     @property
     def _bound(self) -> tuple[float, str]:
-        """The smaller of a + 2 b and the diameter of all answers, with the source of the bound."""
-        moments = self.second_moment.predicted_rmse
-        a = moments.value * math.sqrt(self.workload.n_queries)
-        # Both means lie in the unit ball, so the error of the private mean is at most 2.
-        b = min(self.mean.predicted_rmse.value * math.sqrt(self.workload.d), 2.0)
-        diameter = self.workload.l2_diameter()
-        if a + 2 * b > diameter:
-            return diameter, "diameter of the body"
-        return a + 2 * b, f"second moments, {moments.source}, and twice the mean, JL-L15 (JL-T3)"
+        """The least of three bounds in Frobenius norm, with its source."""
+        d, n = self.workload.d, self.n
+        # The error is E = Z / n - L - w w^T with L = m w^T + w m^T for the true mean m, ||m|| <= 1.
+        # Z, w and their signs are symmetric and uncorrelated, and w is isotropic. So the mean of
+        # ||L||^2 is at most 2 (1 + 1/d) E ||w||^2, and that of (tr L)^2 at most 4 E ||w||^2 / d.
+        block, mean, fourth = self._sizes
+        square, fourth = mean / n**2, fourth / n**4
+        linear = 2 * (1 + 1 / d) * square
+        trace = (block.trace / n**2 + 4 * square / d) / 2
+        first = math.sqrt(block.energy / n**2 + linear + (1 - 1 / d) * trace)
+        bounds = {
+            "noise on moments and mean (X-JOINT, X-TRACE)": first + math.sqrt((2 - 1 / d) * fourth),
+            "largest eigenvalue of the noise (X-JOINT, JL-L13b)": bound_by_support(
+                block.support / n,
+                math.sqrt(trace) + math.sqrt(fourth),
+                math.sqrt(linear) + math.sqrt(fourth),
+            ),
+            "diameter of the body": self.workload.l2_diameter(),
+        }
+        source = min(bounds, key=bounds.__getitem__)
+        return bounds[source], source
 
     @property
     def predicted_rmse(self) -> Prediction:
@@ -143,7 +197,7 @@ class Covariance:
     @property
     def grid(self) -> int | None:
         """Exponent of the grid to which noise is rounded; see `AdditiveMechanism.grid`."""
-        return self.second_moment.grid
+        return self.inner.grid
 
     def __repr__(self) -> str:
         claim = f"{self.guarantee.privacy}, {self.guarantee.adjacency.value}"
@@ -153,13 +207,22 @@ class Covariance:
         """The same mechanism for `n` records."""
         twin = copy.copy(self)
         twin.n = whole(n, "n")
-        twin.second_moment, twin.mean = self.second_moment.with_n(n), self.mean.with_n(n)
+        twin.inner = self.inner.with_n(n)
         return twin
 
     def set_up(self) -> None:
         """Do all work that depends on public arguments alone, so that it cannot fail later."""
-        self.second_moment.set_up()
-        self.mean.set_up()
+        self.inner.set_up()
+        if self.grid is not None:
+            _ = self._rounded
+
+    @cached_property
+    def _rounded(self) -> Rounded:
+        """Exact noise on the upper triangle of the sum of y y^T: 1 + c^2 times that of `inner`."""
+        path = self.inner.exact_path
+        assert path is not None
+        parts = [part.times(self._factor) for part in path.rounded.parts]
+        return Rounded(parts, path.rounded.grid)
 
     def release(
         self,
@@ -170,8 +233,8 @@ class Covariance:
     ) -> Release:
         """The private covariance as svec (m,); parameters as in `Mechanism.release`.
 
-        `noisy` of the result holds the noisy mean (d,), and then svec of the noisy second moments,
-        before their projections. Without `clip`, a row of norm above 1 raises ``ValueError``.
+        `noisy` of the result holds the noisy mean (d,), and then svec of the noisy second moments.
+        Without `clip`, a row of norm above 1 raises ``ValueError``.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         rounded = rng is None and self.grid is not None
@@ -181,10 +244,9 @@ class Covariance:
             self.set_up()
             return self.predicted_rmse
 
-        def draw(predicted: Prediction, sums: Sums) -> Release:
-            mean, moments = self._noisy(sums, None if rounded else generator)
-            noisy = np.concatenate([mean, moments])
-            return Release(self._answers(mean, moments), guarantee, predicted, noisy=noisy)
+        def draw(predicted: Prediction, sums: FloatArray) -> Release:
+            noisy = self._noisy(sums, None if rounded else generator)
+            return Release(self._answers(noisy), guarantee, predicted, noisy=noisy)
 
         return release_once(
             type(self).__name__,
@@ -201,43 +263,71 @@ class Covariance:
         given = clipped_to_ball(records, d) if self.clip else records
         return self.workload.universe.chunks(given, CHUNK_ROWS)
 
-    def _sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
-        """Number of records, sum of x (d,) and svec of the sum of x x^T (m,), in one pass."""
-        d = self.workload.d
-        count, first, second = 0, np.zeros(d), np.zeros((d, d))
+    def _lifted(self, records: Records | Iterable[Records]) -> Iterator[FloatArray]:
+        """Chunks (b, d + 1) of the lifted records (c, x)."""
         for chunk in self._chunks(records):
+            yield np.column_stack([np.full(len(chunk), self.corner), chunk])
+
+    def _sums(self, records: Records | Iterable[Records]) -> tuple[int, FloatArray]:
+        """Number of records, and svec of the sum of y y^T over lifted records y."""
+        count, total = 0, np.zeros((self.workload.d + 1,) * 2)
+        for chunk in self._lifted(records):
             count += len(chunk)
-            first += chunk.sum(axis=0)
-            second += chunk.T @ chunk
-        return count, (first, svec(second))
+            total += chunk.T @ chunk
+        return count, svec(total)
 
-    def _exact_sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
-        """Number of records, and the digits of the exact sums of x and of x x^T."""
-        means, moments = _real_records(self.mean), _real_records(self.second_moment.inner)
-        count, first, second = 0, means.empty(), moments.empty()
-        for chunk in self._chunks(records):
+    def _exact_sums(self, records: Records | Iterable[Records]) -> tuple[int, FloatArray]:
+        """Number of records, and the digits of the exact sum of y y^T."""
+        exact = self._real_records
+        count, total = 0, exact.empty()
+        for chunk in self._lifted(records):
             count += len(chunk)
-            means.add(first, chunk)
-            moments.add(second, chunk)
-        return count, (first.digits(), second.digits())
+            exact.add(total, chunk)
+        return count, total.digits()
 
-    def privatise(
-        self, first: FloatArray, second: FloatArray, rng: np.random.Generator
-    ) -> FloatArray:
-        """Private covariance (m,) from the sums of x (d,) and of svec(x x^T) (m,)."""
-        return self._answers(*self._noisy((first, second), rng))
+    @property
+    def _real_records(self) -> RealRecords:
+        assert self.inner.exact_path is not None
+        assert isinstance(self.inner.exact_path.sums, RealRecords)
+        return self.inner.exact_path.sums
 
-    def _noisy(self, sums: Sums, rng: np.random.Generator | None) -> Sums:
-        """The noisy mean and the noisy second moments; all noise is drawn before any is added."""
-        add_second, add_first = self.second_moment.draw(rng), self.mean.draw(rng)
-        return add_first(sums[0]), add_second(sums[1])
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Private covariance (m,) from svec of the sum of y y^T over lifted records y = (c, x)."""
+        return self._answers(self._noisy(sums, rng))
 
-    def _answers(self, mean: FloatArray, moments: FloatArray) -> FloatArray:
+    def _noisy(self, sums: FloatArray, rng: np.random.Generator | None) -> FloatArray:
+        """Noisy mean (d,) and svec of noisy second moments (m,); noise is drawn before it is added.
+
+        Without `rng`, `sums` holds digits.
+        """
+        if rng is not None:
+            return self._split((sums + self._noise(rng, 1)[0]) / self.n)
+        exact, multiples = self._real_records, self._rounded.draw()
+        means = exact.quotients(sums, multiples, self._rounded.grid, self.n)
+        return self._split(exact.restored(means))
+
+    def _noise(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Draws (size, (d + 1)(d + 2) / 2) of the noise on svec of the sum of y y^T."""
+        return self._factor * self.inner.noise.sample(rng, size)
+
+    def _split(self, means: FloatArray) -> FloatArray:
+        """Mean and svec of second moments (..., d + m) from svec of noisy means of y y^T."""
+        matrices, d = unsvec(means), self.workload.d
+        moments = svec(matrices[..., 1:, 1:])
+        if isinstance(self.inner, Cone):
+            # Noise of `inner` around k I, with k = v / (p v + 2), p = d + 1 and v = p + 1, is
+            # A - k t I, where A and t are differences of Wishart matrices and of the last
+            # coordinates. Its corner A_00 - k t is known. Let k' = v / (d v + 2). As
+            # k (1 + k') = k', adding k' times the corner leaves the block of A - k' (t - A_00) I.
+            # That is noise around k' I for the block, of least variance (`noise_size`).
+            corner = matrices[..., :1, 0] - self.corner**2
+            moments = moments + (d + 2) / (d * (d + 2) + 2) * corner * svec(np.eye(d))
+        return np.concatenate([matrices[..., 0, 1:] / self.corner, moments], axis=-1)
+
+    def _answers(self, noisy: FloatArray) -> FloatArray:
         """The covariance from the noisy mean and the noisy second moments."""
-        moments, mean = self.second_moment.process(moments), self.mean.process(mean)
-        mean = mean / max(1.0, float(np.linalg.norm(mean)))
-        nearest = self.second_moment.body.project((moments - svec(np.outer(mean, mean)))[None])
-        return np.asarray(nearest[0])
+        mean, moments = np.split(noisy, [self.workload.d])
+        return nearest_moments(moments - svec(np.outer(mean, mean)), 1.0)
 
 
 def refuse_private_count(adjacency: Adjacency) -> None:
@@ -246,31 +336,3 @@ def refuse_private_count(adjacency: Adjacency) -> None:
             "a covariance needs replace-one, got add/remove, where the number of records is "
             "private: sums divided by another number give another matrix"
         )
-
-
-def _real_records(inner: AdditiveMechanism) -> RealRecords:
-    """The exact sums over the real entries of records, to which `inner` adds rounded noise."""
-    assert inner.exact_path is not None
-    assert isinstance(inner.exact_path.sums, RealRecords)
-    return inner.exact_path.sums
-
-
-def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:
-    """Two guarantees that compose to `privacy`; the second has the share `share` of the budget."""
-    match privacy:
-        case PureDP(epsilon=epsilon):
-            return PureDP(_rest(epsilon, share)), PureDP(share * epsilon)
-        case ZCDP(rho=rho):
-            return ZCDP(_rest(rho, share)), ZCDP(share * rho)
-        case ApproxDP(epsilon=epsilon, delta=delta):
-            rest = ApproxDP(_rest(epsilon, share), _rest(delta, share))
-            return rest, ApproxDP(share * epsilon, share * delta)
-    raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
-
-
-def _rest(total: float, share: float) -> float:
-    """(1 - share) * total, rounded down until the sum with share * total is at most `total`."""
-    spent, left = share * total, (1 - share) * total
-    while Fraction(spent) + Fraction(left) > Fraction(total):
-        left = math.nextafter(left, 0.0)
-    return left

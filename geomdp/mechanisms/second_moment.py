@@ -17,6 +17,7 @@ from geomdp._numerics.linalg import svec, unsvec
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp.bodies import Spectraplex
+from geomdp.bodies.base import nearest_in_corner
 from geomdp.data.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
 from geomdp.mechanisms.additive_noise.cone import Cone
@@ -31,6 +32,8 @@ from geomdp.mechanisms.base import (
 )
 from geomdp.mechanisms.projected import PostProcessed
 from geomdp.noise.base import Noise
+from geomdp.noise.differences import ConeNoise
+from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.rounding import Rounded, grid_for
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -140,14 +143,15 @@ def top_eigenvalue_limit(noise: Noise, d: int) -> float:
 class SecondMoment(PostProcessed):
     """Second moments (1/n) sum of x x^T of records in the unit ball: noise, then a projection.
 
-    M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. Under add/remove there can
-    be more than n records, so the trace has no limit. For pure differential privacy Z is cone noise
-    over the body of all such Y (JL-WIS): the difference of two Wishart matrices with d + 1 degrees
-    of freedom, each with a density on the psd matrices A proportional to e^(-rate tr A). The rate
-    is epsilon / 2 under replace-one and epsilon under add/remove. Under replace-one the number of
-    records is public, so the cone noise on it is known, and a known multiple of the identity is
-    subtracted, which lowers the variance of Z (X-CONE). For other definitions of privacy Z is
-    Gaussian.
+    Let Y = (sum of x x^T + Z) / n. M(X) is the matrix nearest to Y that is psd with trace at most
+    min(1, max(0, tr Y)), so the trace that is released limits the eigenvalues (X-TRACE). Under
+    add/remove there can be more than n records, and the limit is max(0, tr Y). For pure
+    differential privacy Z is cone noise over the body of psd matrices with trace at most 1
+    (JL-WIS): the difference of two Wishart matrices with d + 1 degrees of freedom, each with a
+    density on the psd matrices A proportional to e^(-rate tr A). The rate is epsilon / 2 under
+    replace-one and epsilon under add/remove. Under replace-one the number of records is public, so
+    the cone noise on it is known, and a known multiple of the identity is subtracted, which lowers
+    the variance of Z (X-CONE). For other definitions of privacy Z is Gaussian.
 
     Parameters
     ----------
@@ -176,19 +180,22 @@ class SecondMoment(PostProcessed):
     arithmetic. Clipping depends on one record only, and shrinkage and projection read only the
     noisy matrix, so they cost nothing. The sampler is exact.
 
-    Error: let h(Z) = max(lambda_max(Z), 0) and S = (1/n) sum of x x^T. Under add/remove, for any
-    number of records, E ||M(X) - S||_F^2 is at most E ||Z||_F^2 / n^2. Under replace-one it is also
-    at most E h(Z) / n and the squared diameter of the body (JL-L13, JL-L13b). For pure privacy with
-    rate r, and D = d (d + 1) / 2,
+    Error: let h(Z) = max(lambda_max(Z), 0) and S = (1/n) sum of x x^T. The released trace can be
+    too small by max(-tr Z, 0) / n, which has mean square T^2 / n^2 with T^2 = E (tr Z)^2 / 2. So,
+    under add/remove for any number of records, E ||M(X) - S||_F^2 is at most
+    (E ||Z||_F^2 + (1 - 1/d) T^2) / n^2 (JL-L13, X-TRACE). Under replace-one its root is also at
+    most T / (2 n) + (E h(Z) / n + T^2 / (4 n^2))^(1/2) (JL-L13b) and the diameter of the body. For
+    pure privacy with rate r, and D = d (d + 1) / 2,
 
         E ||Z||_F^2 = d (d + 1)^2 / (2 r^2), minus 2 D^2 / ((D + 1) d r^2) under replace-one,
+        E (tr Z)^2 = 2 D / r^2, divided by D + 1 under replace-one,
         E h(Z) <= (4 d + 3) / (2 r).
 
     Under replace-one, the root mean squared error in Frobenius norm is therefore at most
-    min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon))}. For Gaussian noise of scale
-    sigma, E ||Z||_F^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). Let Z_0 be the traceless part of
-    Z. With `shrink` the bound is ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2 or, under
-    replace-one, the squared diameter if this is less.
+    min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon)) + 2 / (n epsilon)}. For
+    Gaussian noise of scale sigma, E ||Z||_F^2 = D sigma^2, E (tr Z)^2 = d sigma^2 and
+    E h(Z) <= sigma sqrt(2 d). Let Z_0 be the traceless part of Z. With `shrink`, E ||Z||_F^2
+    becomes ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2, and there is no bound by h(Z).
 
     Cost: O(d^3) per release besides reading the records. With `shrink` the first release takes
     about a thousand times as long.
@@ -196,7 +203,7 @@ class SecondMoment(PostProcessed):
     References
     ----------
     Nikolov 2022, Lemma 22; d'Orsi-Novikov 2025 (arXiv 2510.26717), spectral noise with optimal
-    errors in all Schatten norms; formula sheet JL-COV, JL-WIS, JL-L13b, X-CONE, X-SPX.
+    errors in all Schatten norms; formula sheet JL-COV, JL-WIS, JL-L13b, X-CONE, X-SPX, X-TRACE.
 
     Examples
     --------
@@ -205,7 +212,7 @@ class SecondMoment(PostProcessed):
     >>> workload = gd.workloads.SecondMoment(2)
     >>> mechanism = gd.mechanisms.SecondMoment(workload, n=1000, privacy=gd.PureDP(1.0))
     >>> print(mechanism.predicted_rmse)
-    rmse at most 0.003
+    rmse at most 0.003082
     >>> records = np.tile([[0.6, 0.8]], (1000, 1))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
 
@@ -242,60 +249,34 @@ class SecondMoment(PostProcessed):
     @property
     def predicted_rmse(self) -> Prediction:
         """The root of the bound in the class docstring, divided by sqrt(m), without simulation."""
-        m, d = self.workload.n_queries, self.body.d
-        energy, n = self._energy, self.n
-        alone = "E||Z||^2 / n^2 (JL-L13)"
+        m, d, n, size = self.workload.n_queries, self.body.d, self.n, self._size
+        # The noise is symmetric, so half of E (tr Z)^2 is due to negative traces.
+        lost = (1 - 1 / d) * size.trace / 2
+        alone = "E||Z||^2 / n^2 (X-TRACE, JL-L13)"
         if self.shrink:
-            total = math.sqrt(energy) + math.sqrt(self._traceless_energy)
-            bounds = {"noise and shrinkage, JL-L13 and the triangle inequality": (total / n) ** 2}
-        elif self.adjacency is Adjacency.ADD_REMOVE:
-            bounds = {alone: energy / n**2}
+            total = math.sqrt(size.energy) + math.sqrt(self._traceless_energy)
+            bounds = {"noise and shrinkage, X-TRACE and the triangle inequality": total**2}
         else:
-            if isinstance(self.inner, Cone):
-                rate = self.inner.noise.rate
-                # E h(Z) <= E lambda_max(A) <= (4 d + 3) / (2 rate) for one of the Wishart matrices
-                # A, also if the noise is centred. Proof: let (A, t) be the vector on the cone over
-                # the body, and D = d (d + 1) / 2. Then e = t - tr A is exponential and independent
-                # of A. With k = D / ((D + 1) d), E h(Z) is at most
-                #   E (lambda_max(A) - k t)_+ + E (k t - lambda_min(A))_+
-                #   = E lambda_max(A) - E lambda_min(A)
-                #     + E (k t - lambda_max(A))_+ + E (lambda_min(A) - k t)_+.
-                # {lambda_min >= x} is the psd cone shifted by x I, so lambda_min(A) is exponential
-                # with mean 1 / (d rate). The last two terms add up to at most
-                # E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). Both D e and tr A, which is
-                # Gamma(D, 1 / rate), have mean D / rate. So this is at most
-                # sqrt(D^2 + D) / (d (D + 1) rate) < 1 / (d rate).
-                support, how = (4 * d + 3) / (2 * rate), "(4 d + 3) / (2 rate n) (JL-WIS)"
-            else:
-                # sigma w(K) with w(K) <= sqrt(2 d) (JL-COV).
-                scale = math.sqrt(energy / m)
-                support, how = scale * math.sqrt(2 * d), "sigma sqrt(2 d) / n (JL-GAUSS, JL-COV)"
-            bounds = {alone: energy / n**2, how: support / n}
+            bounds = {alone: size.energy}
+        bounds = {source: (square + lost) / n**2 for source, square in bounds.items()}
         if self.adjacency is Adjacency.REPLACE_ONE:
+            if not self.shrink:
+                pure = isinstance(self.inner, Cone)
+                how = "(4 d + 3) / (2 rate n) (JL-WIS" if pure else "sigma sqrt(2 d) / n (JL-COV"
+                root = bound_by_support(size.support / n, math.sqrt(size.trace / 2) / n)
+                bounds[f"{how}, X-TRACE)"] = root**2
             bounds["diameter of the body"] = self.workload.l2_diameter() ** 2
         source = min(bounds, key=bounds.__getitem__)
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
 
     @property
-    def _energy(self) -> float:
-        if not isinstance(self.inner, Cone):
-            return self.inner.noise.second_moment().value
-        noise = self.inner.noise
-        return wishart_energy(self.body.d, noise.rate, centred=bool(noise.centre.any()))
+    def _size(self) -> NoiseSize:
+        return noise_size(self.inner.noise, self.body.d)
 
     @property
     def _traceless_energy(self) -> float:
         """E ||Z_0||_F^2 = E ||Z||_F^2 - E (tr Z)^2 / d."""
-        m, d = self.workload.n_queries, self.body.d
-        if not isinstance(self.inner, Cone):
-            return self._energy * (m - 1) / m
-        noise = self.inner.noise
-        trace = 2 * m / noise.rate**2 / (m + 1 if noise.centre.any() else 1)
-        # In cone noise both Wishart matrices A have tr A ~ Gamma(m, 1 / rate). If the noise is
-        # centred, the trace is (tr A - m e) / (m + 1) for an exponential e = t - tr A that is
-        # independent of tr A, where (A, t) is the vector on the cone. Its variance is (m + m^2) /
-        # (m + 1)^2 / rate^2.
-        return self._energy - trace / d
+        return self._size.energy - self._size.trace / self.body.d
 
     @cached_property
     def _noise_limit(self) -> float:
@@ -335,9 +316,7 @@ class SecondMoment(PostProcessed):
         if self.shrink:
             energy, limit = self._traceless_energy / self.n**2, self._noise_limit / self.n
             noisy = IsotropicShrinkage(self.body.d, energy, limit, self.largest_trace)(noisy)
-        if self.adjacency is Adjacency.ADD_REMOVE:
-            return nearest_psd(noisy)
-        return np.asarray(self.body.project(noisy[None])[0])
+        return nearest_moments(noisy, self.largest_trace)
 
     @property
     def largest_trace(self) -> float:
@@ -345,19 +324,91 @@ class SecondMoment(PostProcessed):
         return 1.0 if self.adjacency is Adjacency.REPLACE_ONE else math.inf
 
 
-def nearest_psd(vector: FloatArray) -> FloatArray:
-    """svec (m,) of the psd matrix nearest to a symmetric matrix, given as svec (m,)."""
-    values, vectors = np.linalg.eigh(unsvec(vector))
-    return svec((vectors * np.maximum(values, 0.0)) @ vectors.T)
+def nearest_moments(noisy: FloatArray, largest: float) -> FloatArray:
+    """svec (m,) of the matrix nearest to Y in {M psd, tr M <= min(T, max(0, tr Y))} (X-TRACE).
+
+    Y is given as svec (m,), and T is `largest`. Let M be the true matrix, psd with tr M <= T. Then
+    Y = M + E, and let P be the result, h(E) = max(lambda_max(E), 0), e = max(-tr E, 0). The set
+    need not contain M, but for every E
+
+        ||P - M||^2 <= ||E||^2 + (1 - 1/d) e^2,
+        ||P - M||^2 <= h(E) - <E, M> + e ||P - M|| for T = 1.
+
+    Proof: let t be the limit on traces. If tr M <= t, M is in the set, and both follow from
+    <Y - P, M - P> <= 0. Otherwise tr M - t <= e. If tr Y <= 0, P = 0, and both follow from
+    ||M|| <= tr M <= e and ||E||^2 >= (tr E)^2 / d. If tr Y > 0, tr P = tr Y = t, and Y - P has an
+    eigenvalue s >= 0 on the range of P, eigenvalues below s elsewhere, and trace 0. Thus
+    <Y - P, M - P> <= s e and ||Y - P||^2 >= s^2 d / (d - 1). Since ||P - M||^2 = ||E||^2 -
+    ||Y - P||^2 + 2 <Y - P, M - P>, the first bound follows. For the second, (t / tr M) M is in the
+    set, so <Y - P, M - P> <= (tr M - t) <Y - P, R> with R = M / tr M, which is at most
+    (tr M - t) (h(E) + ||P - M||), and <E, P> <= t h(E).
+    """
+    values, vectors = np.linalg.eigh(unsvec(noisy))
+    trace = min(largest, max(0.0, float(values.sum())))
+    return svec((vectors * nearest_in_corner(values[None], trace)[0]) @ vectors.T)
 
 
-def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
-    """E ||Z||_F^2 of cone noise over {M psd, tr M <= 1} at a given rate (JL-WIS, X-CONE)."""
-    D = d * (d + 1) // 2
-    # If the noise is centred at the centroid c of the body, ||c||^2 = (D / (D + 1))^2 / d, and the
-    # gain is 2 (D + 1) ||c||^2.
-    gain = 2 * D**2 / ((D + 1) * d) if centred else 0.0
-    return (d * (d + 1) ** 2 / 2 - gain) / rate**2
+def bound_by_support(support: float, trace: float, other: float = 0.0) -> float:
+    """Bound on x = (E ||P - M||^2)^(1/2) from the second inequality of `nearest_moments`.
+
+    E is Z - R, where Z has mean 0, E h(Z) <= `support` and (E ||R||^2)^(1/2) <= `other`, and
+    (E e^2)^(1/2) <= `trace`. As h(Z) replaces h(E) if <R, P - M> and e ||R|| are bounded apart,
+    x^2 <= support + trace * other + (trace + other) x.
+    """
+    half = (trace + other) / 2
+    return half + math.sqrt(support + trace * other + half**2)
+
+
+@dataclass(frozen=True)
+class NoiseSize:
+    """The size of noise Z on the sum of x x^T over records x in R^d, or on a block of a sum."""
+
+    #: E ||Z||_F^2, E (tr Z)^2, and a bound on E max(lambda_max(Z), 0).
+    energy: float
+    trace: float
+    support: float
+
+
+def noise_size(noise: Noise, d: int, factor: float = 1.0) -> NoiseSize:
+    """The size of a d x d block of `factor` times cone or Gaussian noise on second moments.
+
+    If the noise is centred and the block is not the whole matrix, the rest of the diagonal is
+    public, and the multiple of the identity that `Covariance` adds is included.
+    """
+    if not isinstance(noise, ConeNoise):
+        assert isinstance(noise, GaussianNoise)
+        # E lambda_max <= sigma w(K) with w(K) <= sqrt(2 d) (JL-COV).
+        sigma = factor * noise.scale
+        return NoiseSize(d * (d + 1) / 2 * sigma**2, d * sigma**2, sigma * math.sqrt(2 * d))
+    assert isinstance(noise.body, Spectraplex)
+    freedom, rate, centred = noise.body.d + 1, noise.rate / factor, bool(noise.centre.any())
+    energy = wishart_energy(d, rate, centred=centred, freedom=freedom)
+    # A block of a Wishart matrix is a Wishart matrix A with as many degrees of freedom v, and
+    # tr A ~ Gamma(d v / 2, 1 / rate). In noise around k I, with k = v / (d v + 2), the trace is
+    # tr A - d k (tr A + e) = (2 tr A - d v e) / (d v + 2) for an exponential e = t - tr A that is
+    # independent of A, where (A, t) is the vector on the cone.
+    trace = d * freedom / rate**2 * (2 / (d * freedom + 2) if centred else 1.0)
+    # E h(Z) <= E lambda_max(A) <= ((sqrt(d) + sqrt(v))^2 + 1) / (2 rate) for one of the Wishart
+    # matrices A, also if the noise is centred. Proof: E h(Z) is at most
+    #   E (lambda_max(A) - k t)_+ + E (k t - lambda_min(A))_+
+    #   = E lambda_max(A) - E lambda_min(A) + E (k t - lambda_max(A))_+ + E (lambda_min(A) - k t)_+.
+    # Shifting the psd cone by x I, where det A grows, shows P(lambda_min(A) > x) >= e^(-rate d x),
+    # so E lambda_min(A) >= 1 / (d rate). The last two terms add up to at most
+    # E |k t - tr A / d| = E |d v e - 2 tr A| / (d (d v + 2)). Both d v e and 2 tr A have mean
+    # d v / rate. So this is at most sqrt((d v)^2 + 2 d v) / (d (d v + 2) rate) < 1 / (d rate).
+    return NoiseSize(energy, trace, (2 * (d + freedom) + 1) / (2 * rate))
+
+
+def wishart_energy(d: int, rate: float, *, centred: bool, freedom: int | None = None) -> float:
+    """E ||Z||_F^2 for a block of cone noise over {M psd, tr M <= 1} (JL-WIS, X-CONE, X-JOINT).
+
+    The Wishart matrices have `freedom` degrees of freedom; by default d + 1, for no block.
+    """
+    v = d + 1 if freedom is None else freedom
+    # In noise around k I, see `noise_size`, the variance of the trace falls from d v / rate^2 to
+    # 2 d v / (d v + 2) / rate^2. A d-th of the difference is the gain.
+    gain = d * v**2 / (d * v + 2) if centred else 0.0
+    return (d * (d + 1) * v / 2 - gain) / rate**2
 
 
 class PairMarginals(PostProcessed):
@@ -379,8 +430,8 @@ class PairMarginals(PostProcessed):
     Error: let S be the second moment of the scaled records. With m = d (d - 1) / 2 queries, the sum
     over i < j of the squared errors of N_ij is at most half of ||N - S||_F^2. So the error per
     query is at most d / sqrt(2 m) times the bound of `SecondMoment` on (E ||N - S||_F^2)^(1/2). For
-    pure privacy and replace-one, this product is at most
-    (d / (d - 1))^(1/2) min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2)}. The
+    pure privacy and replace-one, this product is at most (d / (d - 1))^(1/2) times
+    min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2) + 2 / (n epsilon)}. The
     error is also at most 1. Under add/remove, only the bound by E ||Z||_F^2 is left.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
@@ -398,7 +449,7 @@ class PairMarginals(PostProcessed):
     >>> workload = gd.workloads.Marginals(d=3, k=2)
     >>> mechanism = gd.mechanisms.PairMarginals(workload, n=1000, privacy=gd.PureDP(1.0))
     >>> print(mechanism.predicted_rmse)
-    rmse at most 0.01111
+    rmse at most 0.01126
     >>> records = np.ones((1000, 3), dtype=int)
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> release.answers.round(3)

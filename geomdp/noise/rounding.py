@@ -461,9 +461,9 @@ class Numbers:
     balls: Computable
     near: NearVector | None = None
 
-    def times(self, factor: int) -> Numbers:
-        """The vector multiplied by a whole number, without its float64 version."""
-        return Numbers(lambda draw: [factor * x for x in self.balls(draw)])
+    def times(self, factor: float) -> Numbers:
+        """The vector multiplied by the exact number `factor`, without its float64 version."""
+        return Numbers(lambda draw: [arb(factor) * x for x in self.balls(draw)])
 
 
 @singledispatch

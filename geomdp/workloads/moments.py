@@ -34,9 +34,9 @@ class _OnReals(Workload):
 class Means(_OnReals):
     """Q(x) = x for x in the unit ball of R^d: the d coordinates of the mean.
 
-    The convex hull of {Q(x)} is the unit ball. Under pure privacy, covariance estimation releases
-    the mean by the ball mechanism (JL-T3, and JL-L15 with Delta = 2, the largest change of the
-    sum).
+    The convex hull of {Q(x)} is the unit ball. Under pure privacy, the ball mechanism answers these
+    queries (JL-L15 with Delta = 2, the largest change of the sum). `Covariance` releases the mean
+    together with the second moments.
 
     Examples
     --------

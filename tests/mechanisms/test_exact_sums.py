@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from fractions import Fraction
 from functools import partial
 
 import mpmath
@@ -29,7 +28,6 @@ from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.knorm import is_around_differences_alone
 from geomdp.mechanisms.additive_noise.sums import fixed_point, matrix_entries
 from geomdp.mechanisms.base import quotients
-from geomdp.mechanisms.covariance import _shares
 from geomdp.mechanisms.second_moment import wishart_energy
 from geomdp.mechanisms.strategies import Haar, SoftBins, WeightedMarginals, WeightedSigns
 from geomdp.noise.differences import wishart_difference
@@ -364,32 +362,6 @@ def test_second_moments_without_a_seed(kind, privacy, monkeypatch):
     values = np.linalg.eigvalsh(unsvec(release.answers))
     assert values.min() >= -1e-12
     assert values.sum() <= 1 + 1e-12
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("privacy", [ONE, GAUSS], ids=str)
-def test_exact_covariances_err_as_little_as_seeded_ones(privacy, monkeypatch):
-    monkeypatch.setattr(os, "urandom", seeded(6))
-    mechanism = Covariance(Moments(2), n=N, privacy=privacy)
-    records = Moments(2).universe.sample(N, 0)
-    exact = np.array([mechanism.release(records).answers for _ in range(600)])
-    rng = np.random.default_rng(8)
-    fast = np.array([mechanism.release(records, rng=rng).answers for _ in range(3000)])
-    for j in range(3):
-        ks_same(exact[:, j], fast[:, j], level=LEVEL / 3)
-
-
-def test_shares_of_the_budget_never_exceed_it():
-    """Exact sums of the shares are at most the budget; shares rounded to nearest can exceed it."""
-    exceeded = 0
-    for share in (0.1, 0.3, 0.5, 0.7, 1 / 3, 0.95):
-        for epsilon in (0.1, 0.7, 1.0, 1.1, 3.3):
-            rest, part = _shares(PureDP(epsilon), share)
-            assert Fraction(rest.epsilon) + Fraction(part.epsilon) <= Fraction(epsilon)
-            assert rest.epsilon == pytest.approx((1 - share) * epsilon, rel=1e-15)
-            plain = Fraction((1 - share) * epsilon) + Fraction(share * epsilon)
-            exceeded += plain > Fraction(epsilon)
-    assert exceeded > 0
 
 
 @pytest.mark.statistical

@@ -1,4 +1,4 @@
-"""Second moments and covariance of records in the unit ball: noise, errors, privacy, releases."""
+"""Second moments of records in the unit ball: noise, errors, privacy, releases."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms import second_moment as second_moment_module
 from geomdp.mechanisms.additive_noise.knorm import least_trace_root
-from geomdp.mechanisms.covariance import _shares
 from geomdp.mechanisms.second_moment import (
     DRAWS,
     RANK,
     IsotropicShrinkage,
     clipped_to_ball,
+    nearest_moments,
+    noise_size,
     top_eigenvalue_limit,
     wishart_energy,
 )
@@ -82,11 +83,17 @@ def test_prediction_is_the_least_of_the_explicit_bounds(d):
         assert predicted.kind is PredictionKind.UPPER_BOUND
         assert predicted.stderr == 0
         frobenius = predicted.value * math.sqrt(m)
-        additive = math.sqrt(wishart_energy(d, 0.5, centred=True)) / n
+        # Half of E (tr Z)^2 = 2 m / (m + 1) / rate^2 at the rate 1/2 (X-TRACE).
+        trace = 4 * m / (m + 1)
+        energy = wishart_energy(d, 0.5, centred=True)
+        additive = math.sqrt(energy + (1 - 1 / d) * trace) / n
         diameter = math.sqrt(2) if d > 1 else 1
-        spectral = math.sqrt((4 * d + 3) / n)
+        drift = math.sqrt(trace) / (2 * n)
+        spectral = drift + math.sqrt((4 * d + 3) / n + drift**2)
         assert frobenius == pytest.approx(min(additive, spectral, diameter), rel=1e-12)
-        assert frobenius <= min((d + 1) * math.sqrt(2 * d) / n, spectral) * (1 + 1e-12)
+        # The bounds of JL-WIS, for projection without a limit from the released trace.
+        assert additive <= (d + 1) * math.sqrt(2 * d) / n * (1 + 1e-12)
+        assert spectral <= math.sqrt((4 * d + 3) / n) + 2 / n
         scaled.append(predicted.source)
     assert scaled[0] == "diameter of the body"
     assert "JL-L13)" in scaled[-1]
@@ -128,80 +135,65 @@ def datasets(d, n):
     + [("mix", CONCENTRATED), ("vertex", APPROXIMATE)],
     ids=str,
 )
-@both
-def test_bounds_hold_for_every_data_set(kind, data, privacy):
+def test_bounds_hold_for_every_data_set(data, privacy):
     d = 4
     for n in (N, 50 * N):
-        mechanism = kind(Workload(d), n=n, privacy=privacy)
+        mechanism = SecondMoment(Workload(d), n=n, privacy=privacy)
         records = datasets(d, n)[data]
-        truth = records.T @ records / n
-        if kind is Covariance:
-            truth = np.cov(records.T, bias=True)
-        first, second = records.sum(axis=0), svec(records.T @ records)
+        total = svec(records.T @ records)
         rng = np.random.default_rng([n, *map(ord, data)])
-        squares = np.empty(1000)
-        for i in range(1000):
-            if kind is Covariance:
-                answers = mechanism.privatise(first, second, rng)
-            else:
-                answers = mechanism.privatise(second, rng)
-            squares[i] = np.mean((answers - svec(truth)) ** 2)
+        answers = np.array([mechanism.privatise(total, rng) for _ in range(1000)])
+        squares = np.mean((answers - total / n) ** 2, axis=1)
         mean_at_most(squares, mechanism.predicted_rmse.value**2)
 
 
-@pytest.mark.parametrize("rng", [None, 0])
-def test_without_noise_the_covariance_is_exact(rng):
-    """At epsilon = 1e9 the noise is far below 1e-6, and the rows are read in several chunks."""
-    records = np.random.default_rng(5).uniform((-0.5, 0.1, 0.0), (0.0, 0.5, 0.1), (50, 3))
-    mechanism = Covariance(Workload(3), n=50, privacy=PureDP(1e9))
-    moments = [*records.mean(axis=0), *svec(records.T @ records / 50)]
-    for given in (records, iter(np.array_split(records, 4))):
-        release = mechanism.release(given, rng)
-        np.testing.assert_allclose(release.answers, svec(np.cov(records.T, bias=True)), atol=1e-6)
-        np.testing.assert_allclose(release.noisy, moments, atol=1e-6)
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_bounds_on_the_projection_onto_the_released_trace(d, seed):
+    """Both bounds of X-TRACE hold for every noise; without the trace, the first would not hold."""
+    rng = np.random.default_rng([d, seed])
+    farther = 0
+    for _ in range(400):
+        spectrum = rng.dirichlet(np.full(d, rng.choice([0.1, 1.0]))) * rng.choice([1.0, 0.3])
+        frame = np.linalg.qr(rng.standard_normal((d, d)))[0]
+        truth = (frame * spectrum) @ frame.T
+        noise = rng.standard_normal((d, d)) * 10.0 ** rng.uniform(-2, 0)
+        noise += noise.T + rng.normal(0, 1) * np.eye(d) * rng.choice([0.0, 0.3])
+        found = unsvec(nearest_moments(svec(truth + noise), 1.0))
+        values = np.linalg.eigvalsh(found)
+        assert values.min() >= -1e-12
+        assert values.sum() <= min(1.0, max(0.0, np.trace(truth + noise))) + 1e-12
+        error, square = np.linalg.norm(found - truth), np.linalg.norm(noise) ** 2
+        drift = max(0.0, -np.trace(noise))
+        assert error**2 <= square + (1 - 1 / d) * drift**2 + 1e-12
+        top = max(0.0, np.linalg.eigvalsh(noise)[-1])
+        assert error**2 <= top - np.sum(noise * truth) + drift * error + 1e-12
+        farther += error**2 > square + 1e-12
+    if d > 1:
+        assert farther > 0
 
 
-def test_explicit_bound_of_theorem_3():
-    """The bound of JL-T3 is 3 / sqrt(n) + a + 2 b.
-
-    a bounds the error of the second moments, and b bounds the error of the mean. Second moments and
-    mean get epsilon / 2 each.
-    """
-    d, n = 5, 10**5
-    mechanism = Covariance(Workload(d), n=n, privacy=PURE)
-    energy = wishart_energy(d, 0.25, centred=True)
-    mean = 2 * math.sqrt(d * (d + 1)) / (n * 0.5)
-    expected = 3 / math.sqrt(n) + math.sqrt(energy) / n + 2 * mean
-    assert mechanism.population_bound == pytest.approx(expected, rel=1e-12)
-    per_answer = (math.sqrt(energy) / n + 2 * mean) / math.sqrt(15)
-    assert mechanism.predicted_rmse.value == pytest.approx(per_answer, rel=1e-12)
-    assert "JL-T3" in mechanism.predicted_rmse.source
-    far = mechanism.with_n(1)
-    assert far.predicted_rmse.source == "diameter of the body"
+@pytest.mark.parametrize(("trace", "expected"), [(-1.0, 0.0), (0.0, 0.0), (1e-300, 1e-300)])
+def test_a_released_trace_of_almost_nothing(trace, expected):
+    found = unsvec(nearest_moments(svec(np.diag([trace + 0.5, -0.5])), 1.0))
+    assert abs(np.trace(found)) <= max(expected, 0.0) + 1e-16
+    tiny = unsvec(nearest_moments(svec(np.diag([1.0, -1.0, 1e-300])), 1.0))
+    np.testing.assert_allclose(tiny, 0, atol=1e-16)
 
 
 @pytest.mark.statistical
-def test_population_bound_holds():
-    """Independent uniform records on the sphere have mean 0 and covariance I / d."""
-    d, n = 3, 2000
-    mechanism = Covariance(Workload(d), n=n, privacy=PURE)
-    rng = np.random.default_rng(4)
-    errors = np.empty(1000)
-    for i in range(1000):
-        normal = rng.standard_normal((n, d))
-        records = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-        found = mechanism.privatise(records.sum(axis=0), svec(records.T @ records), rng)
-        errors[i] = np.linalg.norm(found - svec(np.eye(d)) / d)
-    mean_at_most(errors, mechanism.population_bound)
-
-
-@pytest.mark.parametrize("privacy", [PURE, CONCENTRATED, APPROXIMATE], ids=str)
-def test_shares_compose_to_the_whole(privacy):
-    first, second = _shares(privacy, 0.3)
-    whole = privacy.parameters()
-    for name, value in whole.items():
-        assert first.parameters()[name] + second.parameters()[name] == pytest.approx(value)
-        assert second.parameters()[name] == pytest.approx(0.3 * value)
+@pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
+def test_size_of_the_noise(privacy):
+    """E ||Z||^2, E (tr Z)^2 and a bound on E max(lambda_max(Z), 0), for all noise and a block."""
+    for d, block, adjacency in itertools.product((1, 2, 5), (False, True), Adjacency):
+        if block and (d == 1 or adjacency is REPLACE):
+            continue  # `test_covariance.py` tests blocks of centred noise.
+        noise = SecondMoment(Workload(d), n=N, privacy=privacy, adjacency=adjacency).inner.noise
+        draws = 3 * unsvec(noise.sample(np.random.default_rng(d), 4000))[:, block:, block:]
+        size = noise_size(noise, d - block, 3.0)
+        mean_agrees((draws**2).sum(axis=(1, 2)), size.energy)
+        mean_agrees(draws.trace(axis1=1, axis2=2) ** 2, size.trace)
+        mean_at_most(np.maximum(np.linalg.eigvalsh(draws)[:, -1], 0), size.support)
 
 
 @pytest.mark.parametrize(
@@ -272,28 +264,17 @@ def test_clipped_norms_are_at_most_1_in_exact_arithmetic(d):
     np.testing.assert_array_equal(clipped[300:], inside)
 
 
-def test_a_covariance_for_more_records_is_the_one_built_for_them():
-    mechanism = Covariance(Workload(3), n=10**6, privacy=PURE)
-    twin, built = mechanism.with_n(10**7), Covariance(Workload(3), n=10**7, privacy=PURE)
-    assert (mechanism.n, twin.n) == (10**6, 10**7)
-    assert twin.predicted_rmse.value == pytest.approx(mechanism.predicted_rmse.value / 10)
-    assert twin.predicted_rmse.value == pytest.approx(built.predicted_rmse.value, rel=1e-12)
-    with pytest.raises(ValueError, match="n must be"):
-        mechanism.with_n(0)
-
-
 #: Arguments of both classes that are refused, and words of the error.
 REFUSED = [
     ({"workload": Marginals(3, 1)}, "SecondMoment"),
     ({"n": 0}, "n must be"),
     ({"privacy": 1.0}, "privacy"),
-    *(({"mean_share": share}, "mean_share") for share in (0.0, 1.0, -0.5, math.nan)),
 ]
 
 
 @pytest.mark.parametrize(("wrong", "words"), REFUSED)
 def test_bad_parameters(wrong, words):
-    for kind in [Covariance] if "mean_share" in wrong else KINDS:
+    for kind in KINDS:
         with pytest.raises(ValueError, match=words):
             kind(**{"workload": Workload(3), "n": N, "privacy": PURE} | wrong)
     if "workload" in wrong:
@@ -334,27 +315,6 @@ def test_audit_of_the_noise(adjacency, factor):
         rng=7,
     )
     assert found.refuted is (factor == 3.0)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("factor", [1.0, 4.0])
-def test_audit_of_the_covariance(factor):
-    """The only record moves from 1 to -1, and the audit looks at the mean.
-
-    The second moments do not change. The mean gets all but 5% of the budget.
-    """
-    mechanism = Covariance(Workload(1), n=1, privacy=PureDP(factor), mean_share=0.95)
-
-    def sampler(first):
-        sums = np.array([first])
-        return lambda trials, rng: np.array(
-            [mechanism.mean.privatise(sums, rng) for _ in range(trials)]
-        )
-
-    found = audit(
-        sampler(1.0), sampler(-1.0), PURE, trials=10_000, score=lambda rows: rows[:, 0], rng=8
-    )
-    assert found.refuted is (factor == 4.0)
 
 
 @pytest.mark.statistical

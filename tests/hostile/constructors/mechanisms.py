@@ -55,11 +55,10 @@ MECHANISMS: dict[str, Constructor] = {
     ),
     "Covariance": of(
         mechanisms.Covariance,
-        "n:whole mean_share:share",
+        "n:whole",
         workload=workloads.SecondMoment(2),
         n=10,
         privacy=PURE,
-        mean_share=0.5,
     ),
     "SmoothSummary": of(
         gd.SmoothSummary,
