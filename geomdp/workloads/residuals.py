@@ -81,19 +81,20 @@ class Column:
 
     @property
     def _noise(self) -> FloatArray:
-        return self._contrast if self.root is None else self.root
-
-    @property
-    def _contrast(self) -> FloatArray:
-        return np.hstack([np.ones((self.levels - 1, 1)), -np.eye(self.levels - 1)])
+        return contrast(self.levels) if self.root is None else self.root
 
     @property
     def _on_differences(self) -> FloatArray:
-        inverse = np.linalg.pinv(self._contrast)
+        inverse = np.linalg.pinv(contrast(self.levels))
         if self.factor is None:
             return np.asarray(inverse)
         # Differences tell nothing of a constant query. The subtraction makes its row exactly 0.
         return np.asarray((self.factor - self.factor[:, :1]) @ inverse)
+
+
+def contrast(levels: int) -> FloatArray:
+    """C = [1, -I], which maps counts of levels to differences of counts."""
+    return np.hstack([np.ones((levels - 1, 1)), -np.eye(levels - 1)])
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from geomdp._numerics.linalg import significant, zero_sum_basis
 from geomdp._typing import FloatArray
 from geomdp.privacy import Adjacency
 from geomdp.workloads.product_queries import ProductQueries
-from geomdp.workloads.residuals import Column, Residuals, categories
+from geomdp.workloads.residuals import Column, Residuals, categories, contrast
 from geomdp.workloads.tables import TableQueries
 
 #: Precision that is added in every direction. So directions that no query needs are measured as
@@ -102,13 +102,9 @@ def _diagonal(basis: FloatArray, precision: FloatArray) -> FloatArray:
 def _noise_root(precision: FloatArray) -> FloatArray:
     """L (l - 1, l - 1), lower triangular, with L L^T the covariance on the differences C h."""
     levels = len(precision) + 1
-    on_differences = _differences(levels) @ zero_sum_basis(levels)
+    on_differences = contrast(levels) @ zero_sum_basis(levels)
     covariance = on_differences @ np.linalg.solve(precision, on_differences.T)
     return np.asarray(np.linalg.cholesky((covariance + covariance.T) / 2))
-
-
-def _differences(levels: int) -> FloatArray:
-    return np.hstack([np.ones((levels - 1, 1)), -np.eye(levels - 1)])
 
 
 def proved_column(factor: FloatArray, root: FloatArray) -> Column:
@@ -131,7 +127,7 @@ def proved_column(factor: FloatArray, root: FloatArray) -> Column:
 def _inner_products(root: FloatArray) -> arb_mat:
     """<b_j, b_k> for all levels j and k, as balls."""
     with ctx.workprec(PROOF_BITS):
-        images = arb_mat(root.tolist()).solve(arb_mat(_differences(len(root) + 1).tolist()))
+        images = arb_mat(root.tolist()).solve(arb_mat(contrast(len(root) + 1).tolist()))
         return images.transpose() * images
 
 
