@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import inspect
 import os
 import re
 import shutil
@@ -20,9 +19,10 @@ from urllib.parse import unquote, urlsplit
 from experiments.engine.figures import ROOT, Folders
 from experiments.engine.script import LoadedScript
 from experiments.guide.figure_pages import write_figures
+from experiments.guide.markup import title
 from experiments.guide.reference import candidate_table, chart, exports, write_reference
 from experiments.guide.theorem_pages import write_theorems
-from geomdp.cli.lessons import Lesson, all_lessons
+from experiments.lessons.pages import lesson_pages
 
 #: Attributes that make a browser load a file, by element.
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
@@ -131,8 +131,11 @@ HERE = Path(__file__).parent
 INCLUDED = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
 
 
-def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) -> None:
-    """Write everything that Sphinx reads into `folder`, which must not exist yet."""
+def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders, pages: Path) -> None:
+    """Write everything that Sphinx reads into `folder`, which must not exist yet.
+
+    The scripts of the lessons go to the folder `pages`, where Sphinx writes the site.
+    """
     shutil.copytree(HERE / "pages", folder)
     write_figures(folder / "figures", scripts, folders)
     shutil.copytree(HERE / "static", folder / "static")
@@ -146,7 +149,7 @@ def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) ->
     made.mkdir()
     (made / "chart.rst").write_text(chart(), encoding="utf-8")
     (made / "candidates.rst").write_text(candidate_table(), encoding="utf-8")
-    (made / "lessons.md").write_text(_lessons(all_lessons()), encoding="utf-8")
+    (made / "lessons.md").write_text(_write_lessons(folder, pages), encoding="utf-8")
     write_reference(folder / "reference")
     write_theorems(folder / "gallery", scripts, folders)
     pictures = folder / "pictures"
@@ -155,9 +158,16 @@ def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) ->
         shutil.copy(picture, pictures)
 
 
-def _lessons(lessons: Sequence[Lesson]) -> str:
-    """The titles of the lessons as a numbered list."""
-    return "".join(f"{lesson.number}. {inspect.cleandoc(lesson.title)}\n" for lesson in lessons)
+def _write_lessons(folder: Path, pages: Path) -> str:
+    """Write a page for each lesson into `folder`; return a list of links to them."""
+    links = []
+    for lesson in lesson_pages(pages, ""):
+        name, heading = f"lesson_{lesson.number:02}", f"{lesson.number}. {lesson.title}"
+        (folder / f"{name}.html").write_text(lesson.html, encoding="utf-8")
+        text = f"{title(heading)}.. raw:: html\n   :file: {name}.html\n"
+        (folder / f"{name}.rst").write_text(text, encoding="utf-8")
+        links.append(f"* [{heading}](/{name}.rst)\n")
+    return "".join(links)
 
 
 class SiteError(Exception):
@@ -190,7 +200,7 @@ def build_site(
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     made = work / "html"
-    assemble(work / "sources", scripts, folders)
+    assemble(work / "sources", scripts, folders, made)
     run_sphinx(work / "sources", made, work / "doctrees")
     if found := problems(made):
         raise SiteError("\n".join(found))

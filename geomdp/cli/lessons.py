@@ -100,10 +100,11 @@ def _end(number: int, frame: object) -> NoReturn:
 
 
 def show_list(command: str) -> None:
-    """Print the lessons, and the command line that opens the first: `command` followed by 1."""
+    """Print the lessons, the command that opens the first (`command` and 1), and that of pages."""
     rows = [(str(lesson.number), lesson.name, lesson.title) for lesson in all_lessons()]
     display.print_table(["lesson", "name", "what it is about"], rows)
-    print(f"\nto open one: {command} 1")
+    print(f"\nto open one as a notebook: {command} 1")
+    print("all as pages, without a server: python -m experiments site (in a checkout)")
 
 
 def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> None:

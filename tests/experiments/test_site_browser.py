@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 PAGES = (
     "index.html",
     "lessons.html",
+    "lesson_00.html",
+    "lesson_05.html",
     "guide.html",
     "readers/data_owner.html",
     "readers/researcher.html",
@@ -133,6 +135,7 @@ def test_the_site_is_small(site: Path) -> None:
         ("JL-T21", "gallery/JL-T21.html"),
         ("recursive noise boxes", "figures/recursive_noise.html"),
         ("scheduler", "use/larger.html"),
+        ("smoking triangle", "lesson_01.html"),
         ("TightCone", "reference/geomdp.mechanisms.TightCone.html"),
     ],
 )
