@@ -21,6 +21,7 @@ SCRIPTS = (
     "experiments.error.weaker_guarantees",
     "experiments.error.many_columns",
     "experiments.error.product_queries",
+    "experiments.error.entropic_fits",
     "experiments.error.accuracy_frontier",
     "experiments.error.unequal_targets",
     "experiments.lower_bounds.volume_bounds",
