@@ -19,6 +19,7 @@ from geomdp.cli import display, flags
 from geomdp.cli.ask import ask
 from geomdp.cli.audit import audit
 from geomdp.cli.budget import budget
+from geomdp.cli.covariance import covariance
 from geomdp.cli.display import logged_to
 from geomdp.cli.flags import AUTO, options
 from geomdp.cli.lessons import lessons
@@ -218,6 +219,7 @@ def geomdp(
 RECORDS, PLANS, LISTS = "With records", "Without records", "Lists and files"
 
 app.command(rich_help_panel=RECORDS)(release)
+app.command(rich_help_panel=RECORDS)(covariance)
 app.command(rich_help_panel=RECORDS)(ask)
 app.add_typer(smooth, name="smooth", rich_help_panel=RECORDS)
 app.add_typer(schema, name="schema", rich_help_panel=RECORDS)

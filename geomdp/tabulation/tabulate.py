@@ -1,4 +1,4 @@
-"""Private tables, and private covariances of real columns, from labelled records in one call."""
+"""Private tables from labelled records in one call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,17 +17,16 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.advice import advise
-from geomdp.data import Schema, count_records, encode, read_chunks, source_of
+from geomdp.data import Schema, count_records, source_of
 from geomdp.data.frames import Source
-from geomdp.mechanisms import AdditiveMechanism, Covariance, Mechanism, Prediction, Release
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.mechanisms.covariance import refuse_private_count
 from geomdp.noise import half_widths
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
-from geomdp.tabulation.tasks import Asked, Table, Task, chosen_columns, task_of
-from geomdp.workloads import SecondMoment, Workload
+from geomdp.tabulation.tasks import Asked, Table, Task, task_of
+from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -172,7 +170,7 @@ def release(
     if unbiased and projected:
         raise ValueError("give either unbiased or projected: projected answers are biased")
     wanted = _privacy(epsilon, privacy)
-    _require(ledger, Guarantee(wanted, adjacency, Exact()), task.caveat, rng, "release")
+    require_budget(ledger, Guarantee(wanted, adjacency, Exact()), task.caveat, rng, "release")
     LOG.info("reading records")
     declared = schema.select(task.columns)
     counted = count_records(source_of(records), declared.confirm(), task.workload, client=client)
@@ -196,7 +194,7 @@ def release(
     return Tabulation(found.released, task, chosen, found.form, integers, found.estimated_rmse)
 
 
-def _require(
+def require_budget(
     ledger: Ledger | None, claim: Guarantee, caveat: str, rng: RandomState, label: str
 ) -> None:
     """Ask the ledger, if there is one, whether it can pay; errors as in `Ledger.require`."""
@@ -507,109 +505,3 @@ class Tables(Mapping[tuple[str, ...], "pd.DataFrame | pd.Series[float]"]):
 
     def __len__(self) -> int:
         return len(self._places)
-
-
-# Covariance of real columns, in the units of the columns
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CovarianceTable:
-    """A private covariance matrix with the names of its columns."""
-
-    frame: pd.DataFrame
-    guarantee: Guarantee
-    predicted_rmse: Prediction
-
-    def __repr__(self) -> str:
-        return f"covariance of {len(self.frame)} columns: {self.guarantee}\n{self.frame}"
-
-    def _repr_html_(self) -> str:
-        heading = f"covariance of {len(self.frame)} columns: {self.guarantee}"
-        return f"<p>{html.escape(heading)}</p>{self.frame.to_html()}"
-
-
-def covariance(
-    records: pd.DataFrame | pl.DataFrame | str | os.PathLike[str],
-    schema: Schema,
-    *,
-    privacy: Privacy,
-    n: int | None = None,
-    adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    columns: Sequence[str] | None = None,
-    ledger: Ledger | None = None,
-    rng: RandomState = None,
-) -> CovarianceTable:
-    """Private covariance matrix of real columns with public bounds.
-
-    The d columns with bounds [low, high] are mapped to [-1, 1] and divided by sqrt(d), so that
-    records lie in the unit ball of R^d. The covariance matrix of the mapped columns is released,
-    and scaled back to the units of the columns. The errors are those of `release`, and
-    ``ValueError`` under add/remove, if a column is not real, or if a value is missing or outside
-    the bounds of a column that does not clip (the message names row and column).
-
-    Parameters
-    ----------
-    records, schema : DataFrame of pandas or polars, or path; Schema
-        One record per row, and the columns with their bounds; see `release`.
-    privacy : PureDP, ZCDP or ApproxDP
-        The guarantee to give.
-    n : int, optional
-        The number of records, which is public; by default, records are counted.
-    adjacency : Adjacency
-        Neighbour relation. Add/remove is refused: a covariance needs the number of records, which
-        is private there.
-    columns : sequence of str, optional
-        Names of real columns; by default all real columns of the schema.
-    ledger, rng : Ledger, random state
-        As for `release`.
-
-    Notes
-    -----
-    `geomdp.mechanisms.Covariance` gives the guarantee. Scaling back by public bounds is
-    post-processing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> x = np.random.default_rng(0).uniform(0, 100, 20_000)
-    >>> frame = pd.DataFrame({"a": x, "b": 100 - x})
-    >>> bounds = (0, 100)
-    >>> schema = gd.data.Schema([gd.data.RealColumn("a", bounds), gd.data.RealColumn("b", bounds)])
-
-    A seed makes this a simulation, which has no guarantee:
-
-    >>> result = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(2.0), rng=0)
-    >>> result.frame.round(-1)
-           a      b
-    a  830.0 -830.0
-    b -830.0  830.0
-    """
-    import pandas as pd
-
-    names = tuple(chosen_columns(schema, columns, real=True))
-    chosen = schema.select(names)
-    refuse_private_count(adjacency)
-    _require(ledger, Guarantee(privacy, adjacency, Exact()), chosen.caveat, rng, "Covariance")
-    workload = SecondMoment(len(names))
-    rows = (
-        read_chunks(Path(records), names, csv=chosen.csv)
-        if isinstance(records, str | os.PathLike)
-        else records
-    )
-    chunks = list(encode(rows, chosen.confirm(), workload.universe))
-    if n is None:
-        n = sum(map(len, chunks))
-        if n == 0:
-            raise ValueError("records must hold at least 1 record, got 0")
-    mechanism = Covariance(workload, n=n, privacy=privacy, adjacency=adjacency)
-    released = mechanism.release(chunks, rng=rng, ledger=ledger)
-    half = np.array([(high - low) / 2 for low, high in (c.bounds for c in chosen.real_columns)])
-    # A coordinate of a mapped record is (value - middle of the bounds) / (half * sqrt(d)). The
-    # covariance does not depend on the middle.
-    scales = half * np.sqrt(len(names))
-    matrix = workload.matrix(released.answers) * np.outer(scales, scales)
-    frame = pd.DataFrame(matrix, index=list(names), columns=list(names))
-    guarantee = released.guarantee.without_claim(chosen.caveat)
-    return CovarianceTable(frame, guarantee, released.predicted_rmse)

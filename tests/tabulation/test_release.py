@@ -11,7 +11,10 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import Laplace, Projected
+<<<<<<< HEAD
 from geomdp.tabulation import covariance, tabulate
+=======
+>>>>>>> f84e0005 (Covariances from the command line, and regression whose standard errors contain the noise)
 from geomdp.tabulation.tasks import task_of
 from tests.stats import LEVEL, binomial_above, binomial_agrees
 
@@ -290,7 +293,7 @@ def test_intervals_include_the_rounding_of_weighted_answers():
     assert (high - low).max() < 1e-7
 
 
-# --- covariances in the units of the columns, and workloads of schemas --------------------------
+# --- workloads of schemas ------------------------------------------------------------------------
 
 BOUNDED = gd.data.Schema.from_dict(
     {"age": {"bounds": [0, 120]}, "income": {"bounds": [-100, 900]}, "smoker": bool}
@@ -305,47 +308,6 @@ def people():
     age = rng.uniform(20, 90, ROWS)
     income = 5 * age + rng.uniform(0, 300, ROWS)
     return pd.DataFrame({"age": age, "income": income, "smoker": rng.random(ROWS) < 0.5})
-
-
-def test_covariances_are_those_of_the_records(people, tmp_path):
-    found = covariance(people, BOUNDED, privacy=PRECISE, rng=0)
-    expected = people[["age", "income"]].cov(ddof=0)
-    assert list(found.frame.index) == list(found.frame.columns) == ["age", "income"]
-    np.testing.assert_allclose(found.frame, expected, rtol=1e-3)
-    assert "covariance of 2 columns: seeded" in repr(found)
-    assert "<table" in found._repr_html_()
-    people.to_csv(tmp_path / "r.csv", index=False)
-    stored = covariance(tmp_path / "r.csv", BOUNDED, privacy=PRECISE, rng=0)
-    np.testing.assert_array_equal(stored.frame, found.frame)
-
-
-def test_one_column_and_its_guarantee(people):
-    found = covariance(people, BOUNDED, privacy=gd.ZCDP(0.5), columns=["income"])
-    assert str(found.guarantee).startswith("0.5-zCDP")
-    assert found.frame.shape == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"columns": ["smoker"]}, "must name real columns"),
-        ({"n": 7}, "must number n = 7, got 500"),
-        ({"adjacency": gd.Adjacency.ADD_REMOVE}, "a covariance needs replace-one"),
-        ({"adjacency": gd.Adjacency.ADD_REMOVE, "n": 500}, "a covariance needs replace-one"),
-    ],
-)
-def test_covariances_that_are_refused(people, options, message):
-    ledger = gd.Ledger(gd.PureDP(1e9), adjacency=options.get("adjacency", gd.Adjacency.REPLACE_ONE))
-    with pytest.raises(ValueError, match=message):
-        covariance(people, BOUNDED, privacy=PRECISE, ledger=ledger, **options)
-    assert not ledger.spends()
-
-
-def test_a_ledger_refuses_before_records_are_read(tmp_path):
-    with pytest.raises(gd.BudgetExhausted):
-        covariance(
-            tmp_path / "absent.csv", BOUNDED, privacy=PRECISE, ledger=gd.Ledger(gd.PureDP(1.0))
-        )
 
 
 def test_a_schema_makes_workloads():
@@ -363,8 +325,3 @@ def test_the_index_of_a_frame_names_queries():
     workload = gd.workloads.Explicit(queries)
     assert workload.labels() == ["first or last", "not the first"]
     assert gd.workloads.Explicit(queries.to_numpy()).labels() == ["q0", "q1"]
-
-
-def test_no_records_are_refused(people):
-    with pytest.raises(ValueError, match="at least 1 record"):
-        covariance(people[:0], BOUNDED, privacy=PRECISE)

@@ -1,0 +1,341 @@
+"""Private covariances of real columns in the units of the columns, and regression from them."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geomdp._numerics.linalg import unsvec
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray, IntArray, RandomState
+from geomdp._validation import probability
+from geomdp.data import Schema, encode, source_of
+from geomdp.mechanisms import Covariance, Prediction
+from geomdp.mechanisms.covariance import refuse_private_count
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy
+from geomdp.tabulation.tabulate import require_budget
+from geomdp.tabulation.tasks import chosen_columns
+from geomdp.workloads import SecondMoment
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geomdp.data.frames import Source
+    from geomdp.tabulation.tabulate import Frame
+
+#: Public draws of the noise for the standard errors and intervals of a regression. The coverage of
+#: a 95% interval then has standard deviation (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
+DRAWS = 2000
+#: A regression is refused if noise changes the variance of a combination of predictors by more than
+#: this share, for more than the share `RISK` of the draws: the first order in the noise, which
+#: gives the standard errors, is then no good description.
+SHARE, RISK = 0.5, 0.05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CovarianceTable:
+    """A private covariance matrix of real columns, as `covariance` returns it.
+
+    It holds nothing but the release and public values.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The covariance matrix (d, d) in the units of the columns, with their names: psd, with a
+        trace that records within the bounds can have.
+    mean : Series
+        The noisy mean (d,) of each column, in its units.
+    guarantee : Guarantee
+        The guarantee of all parts together.
+    predicted_rmse : Prediction
+        The error of an entry of svec of the matrix of the mapped columns; see `covariance`.
+    """
+
+    frame: pd.DataFrame
+    mean: pd.Series[float]
+    guarantee: Guarantee
+    predicted_rmse: Prediction
+    mechanism: Covariance
+    _noisy: FloatArray  # noisy mean (d,) and svec of noisy second moments of mapped columns
+    _scales: FloatArray  # units of each column in a unit of its mapped column
+
+    def __repr__(self) -> str:
+        return f"covariance of {len(self.frame)} columns: {self.guarantee}\n{self.frame}"
+
+    def _repr_html_(self) -> str:
+        heading = f"covariance of {len(self.frame)} columns: {self.guarantee}"
+        return f"<p>{html.escape(heading)}</p>{self.frame.to_html()}"
+
+    @property
+    def noise_std(self) -> pd.DataFrame:
+        """Standard deviation of the noise on each covariance (d, d) in units of the columns, before
+        the matrix was made psd: to first order in the noise, from 2000 public draws of it.
+        """
+        import pandas as pd
+
+        deviations = _changes(self.mechanism, self._noisy).std(axis=0)
+        names = self.frame.columns
+        return pd.DataFrame(
+            deviations * np.outer(self._scales, self._scales), index=names, columns=names
+        )
+
+    def regression(
+        self, target: str, predictors: Sequence[str] | None = None, *, confidence: float = 0.95
+    ) -> Regression:
+        """Linear regression of one column on others, from this release alone.
+
+        The coefficients are those of least squares for the noisy covariance matrix, before it was
+        made psd. Standard errors and intervals contain the noise, to first order, and the variation
+        of a sample of independent records with residuals of one variance.
+
+        Parameters
+        ----------
+        target : str
+            Name of the column to predict.
+        predictors : sequence of str, optional
+            Names of the columns to predict it from; by default all others.
+        confidence : float
+            Probability with which each interval contains the coefficient in the population, above 0
+            and below 1.
+
+        Raises
+        ------
+        ValueError
+            If a name is not one of the columns, or is given twice, or there is no predictor; or if
+            the noise is so large that predictors cannot be told apart. Nothing is spent then:
+            fewer predictors, or a release with more budget or records, may do.
+
+        Notes
+        -----
+        Let S be the covariance matrix of the predictors, s their covariances with the target, and
+        b = S^-1 s. Noise E on the matrix changes b by S^-1 (E_s - E_S b) + O(||E||^2), and the
+        mean mu with noise w is part of it by -(mu w^T + w mu^T). The standard deviation of the
+        change comes from 2000 public draws of the noise. To it is added the variance
+        r^2 S^-1 / n of least squares, with the residual variance r^2. Cost: 2000 draws of the noise
+        and products of d x d matrices.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> import geomdp as gd
+        >>> rng = np.random.default_rng(0)
+        >>> age = rng.uniform(20, 60, 50_000)
+        >>> frame = pd.DataFrame({"age": age, "pay": 20 + 0.5 * age + rng.uniform(-5, 5, 50_000)})
+        >>> columns = [gd.data.RealColumn("age", (20, 60)), gd.data.RealColumn("pay", (20, 60))]
+        >>> schema = gd.data.Schema(columns)
+
+        A seed makes this a simulation, which has no guarantee:
+
+        >>> found = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(1.0), rng=0)
+        >>> row = found.regression("pay").frame.loc["age"]
+        >>> bool(row["low"] < 0.5 < row["high"])
+        True
+        """
+        import pandas as pd
+
+        names = list(self.frame.columns)
+        chosen = [name for name in names if name != target] if predictors is None else predictors
+        unknown = [name for name in (target, *chosen) if name not in names]
+        if unknown:
+            raise ValueError(f"columns must be among {names}, got {unknown}")
+        if not chosen or len({target, *chosen}) <= len(chosen):
+            raise ValueError(
+                f"predictors must be one or more different columns other than {target!r}, got "
+                f"{list(chosen)}"
+            )
+        probability(confidence, "confidence")
+        places = np.array([names.index(name) for name in (*chosen, target)])
+        fitted = _least_squares(self.mechanism, self._noisy, places, confidence)
+        # Mapped columns have the scales of `_scales` and the means of the mapped middle 0.
+        units = self._scales[places]
+        slopes = fitted * (units[-1] / units[:-1])[:, None]
+        rows = pd.DataFrame(
+            {
+                "coefficient": slopes[:, 0],
+                "standard_error": np.hypot(slopes[:, 1], slopes[:, 2]),
+                "noise_error": slopes[:, 1],
+                "low": slopes[:, 0] - slopes[:, 3],
+                "high": slopes[:, 0] + slopes[:, 3],
+            },
+            index=list(chosen),
+        )
+        means = self.mean.to_numpy()[places]
+        level = float(means[-1] - slopes[:, 0] @ means[:-1])
+        return Regression(target, rows, level, self.guarantee)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression:
+    """A linear regression from a private covariance, as `CovarianceTable.regression` returns it.
+
+    Parameters
+    ----------
+    target : str
+        The predicted column.
+    frame : DataFrame
+        One row for each predictor, in units of the target per unit of the predictor: coefficient,
+        standard_error, the part noise_error of it that is due to the noise, and the interval from
+        low to high.
+    intercept : float
+        The prediction where all predictors are 0, from the noisy means.
+    guarantee : Guarantee
+        The guarantee of the release: regression is post-processing.
+    """
+
+    target: str
+    frame: pd.DataFrame
+    intercept: float
+    guarantee: Guarantee
+
+    def __repr__(self) -> str:
+        return (
+            f"regression of {self.target}, intercept {self.intercept:.4g}: {self.guarantee}\n"
+            f"{self.frame}"
+        )
+
+    def _repr_html_(self) -> str:
+        heading = f"regression of {self.target}, intercept {self.intercept:.4g}: {self.guarantee}"
+        return f"<p>{html.escape(heading)}</p>{self.frame.to_html()}"
+
+
+def _least_squares(
+    mechanism: Covariance, noisy: FloatArray, places: IntArray, confidence: float
+) -> FloatArray:
+    """Coefficient, deviation by noise, deviation by sampling and half-width: (predictors, 4).
+
+    `places` are the indices of the predictors and, last, of the target.
+    """
+    d = mechanism.workload.d
+    matrix = unsvec(noisy[d:]) - np.outer(noisy[:d], noisy[:d])
+    moved = _changes(mechanism, noisy)
+    matrix, moved = matrix[places][:, places], moved[:, places][:, :, places]
+    values, vectors = np.linalg.eigh(matrix[:-1, :-1])
+    if values[0] <= 0:
+        _refuse(values[0])
+    # W^T S W = I for the covariance matrix S of the predictors.
+    white = vectors / np.sqrt(values)
+    changes = np.linalg.eigvalsh(white.T @ moved[:, :-1, :-1] @ white)
+    if np.mean(np.abs(changes).max(axis=1) > SHARE) > RISK:
+        _refuse(values[0])
+    inverse = white @ white.T
+    slopes = inverse @ matrix[:-1, -1]
+    by_noise = (moved[:, :-1, -1] - moved[:, :-1, :-1] @ slopes) @ inverse
+    left = max(float(matrix[-1, -1] - slopes @ matrix[:-1, -1]), 0.0)
+    sampling = np.sqrt(left * np.diag(inverse) / mechanism.n)
+    normal = np.random.default_rng([PUBLIC_SEED, 1]).standard_normal(by_noise.shape)
+    half = np.quantile(np.abs(by_noise + sampling * normal), confidence, axis=0)
+    return np.column_stack([slopes, by_noise.std(axis=0), sampling, half])
+
+
+def _changes(mechanism: Covariance, noisy: FloatArray) -> FloatArray:
+    """Changes (2000, d, d) of the covariance of mapped columns by public draws of the noise."""
+    d = mechanism.workload.d
+    draws = mechanism.noise_draws(np.random.default_rng(PUBLIC_SEED), DRAWS)
+    crossed = draws[:, :d, None] * noisy[:d]
+    return np.asarray(unsvec(draws[:, d:]) - crossed - np.swapaxes(crossed, 1, 2))
+
+
+def _refuse(least: float) -> None:
+    raise ValueError(
+        "the noise is too large to tell the predictors apart: the least variance of a combination "
+        f"of mapped predictors is {least:.2g}; choose fewer predictors, or release with more "
+        "budget or records"
+    )
+
+
+def covariance(
+    records: Frame | str | os.PathLike[str] | Source,
+    schema: Schema,
+    *,
+    privacy: Privacy,
+    n: int | None = None,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    columns: Sequence[str] | None = None,
+    ledger: Ledger | None = None,
+    rng: RandomState = None,
+) -> CovarianceTable:
+    """Private covariance matrix of real columns with public bounds.
+
+    The d columns with bounds [low, high] are mapped to [-1, 1] and divided by sqrt(d), so that
+    records lie in the unit ball of R^d. The covariance matrix of the mapped columns is released,
+    and scaled back to the units of the columns. The errors are those of `release`, and
+    ``ValueError`` under add/remove, if a column is not real, or if a value is missing or outside
+    the bounds of a column that does not clip (the message names row and column).
+
+    Parameters
+    ----------
+    records, schema : DataFrame, Table, path or Source; Schema
+        One record per row, and the columns with their bounds; see `release`.
+    privacy : PureDP, ZCDP or ApproxDP
+        The guarantee to give.
+    n : int, optional
+        The number of records, which is public; by default, records are counted.
+    adjacency : Adjacency
+        Neighbour relation. Add/remove is refused: a covariance needs the number of records, which
+        is private there.
+    columns : sequence of str, optional
+        Names of real columns; by default all real columns of the schema.
+    ledger, rng : Ledger, random state
+        As for `release`.
+
+    Notes
+    -----
+    `geomdp.mechanisms.Covariance` gives the guarantee. Scaling back by public bounds is
+    post-processing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> x = np.random.default_rng(0).uniform(0, 100, 20_000)
+    >>> frame = pd.DataFrame({"a": x, "b": 100 - x})
+    >>> bounds = (0, 100)
+    >>> schema = gd.data.Schema([gd.data.RealColumn("a", bounds), gd.data.RealColumn("b", bounds)])
+
+    A seed makes this a simulation, which has no guarantee:
+
+    >>> result = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(2.0), rng=0)
+    >>> result.frame.round(-1)
+           a      b
+    a  830.0 -830.0
+    b -830.0  830.0
+    """
+    import pandas as pd
+
+    names = tuple(chosen_columns(schema, columns, real=True))
+    chosen = schema.select(names)
+    refuse_private_count(adjacency)
+    require_budget(ledger, Guarantee(privacy, adjacency, Exact()), chosen.caveat, rng, "Covariance")
+    workload = SecondMoment(len(names))
+    source = source_of(records).written_as(chosen.csv)
+    chunks = list(encode(source.chunks(names), chosen.confirm(), workload.universe))
+    if n is None:
+        n = sum(map(len, chunks))
+        if n == 0:
+            raise ValueError("records must hold at least 1 record, got 0")
+    mechanism = Covariance(workload, n=n, privacy=privacy, adjacency=adjacency)
+    released = mechanism.release(chunks, rng=rng, ledger=ledger)
+    bounds = np.array([column.bounds for column in chosen.real_columns])
+    # A coordinate of a mapped record is (value - middle of the bounds) / (half * sqrt(d)). The
+    # covariance does not depend on the middle.
+    scales = (bounds[:, 1] - bounds[:, 0]) / 2 * np.sqrt(len(names))
+    matrix = workload.matrix(released.answers) * np.outer(scales, scales)
+    noisy = released.noisy
+    assert noisy is not None
+    means = bounds.mean(axis=1) + scales * noisy[: len(names)]
+    return CovarianceTable(
+        pd.DataFrame(matrix, index=list(names), columns=list(names)),
+        pd.Series(means, index=list(names)),
+        released.guarantee.without_claim(chosen.caveat),
+        released.predicted_rmse,
+        mechanism,
+        noisy,
+        scales,
+    )
