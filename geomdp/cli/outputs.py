@@ -45,6 +45,7 @@ class OutputFiles:
     """Where the answers (.csv or .parquet) and their privacy record go."""
 
     answers: Path
+    synthetic: Path | None = None
 
     @property
     def record(self) -> Path:
@@ -52,7 +53,13 @@ class OutputFiles:
 
     def check(self, overwrite: bool, inputs: Iterable[Path | None]) -> None:
         """Raise ``ValueError`` for a wrong ending or folder, or a file that must not be written."""
+        inputs = list(inputs)
         check_output(self.answers, (CSV, PARQUET), overwrite, inputs, beside=".privacy.json")
+        if self.synthetic is not None:
+            check_place(self.synthetic, CSV, PARQUET, flag="--synthetic")
+            if self.synthetic.resolve() in (self.answers.resolve(), self.record.resolve()):
+                raise ValueError(f"--synthetic must not name a file of --out, got {self.synthetic}")
+            check_free([self.synthetic], overwrite, inputs, flag="--synthetic")
 
     def room(self, task: Task, schema: Schema) -> dict[Path, int]:
         """Bytes that the files need at most, in the order of writing: a row has a label in at most
@@ -167,32 +174,37 @@ def check_output(
         check_free([out, *written], force, inputs)
 
 
-def check_place(out: Path, *endings: str) -> None:
+def check_place(out: Path, *endings: str, flag: str = "--out") -> None:
     """Raise ``ValueError`` if --out ends in none of `endings`, or its folder does not exist."""
     if out.suffix not in endings:
         raise ValueError(
-            f"--out must name a file ending in {' or '.join(endings)}, got {str(out)!r}"
+            f"{flag} must name a file ending in {' or '.join(endings)}, got {str(out)!r}"
         )
     if not out.parent.is_dir():
-        raise ValueError(f"--out must be in an existing folder, got {str(out)!r}")
+        raise ValueError(f"{flag} must be in an existing folder, got {str(out)!r}")
 
 
-def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = ()) -> None:
+def check_free(
+    paths: Iterable[Path],
+    overwrite: bool,
+    inputs: Iterable[Path | None] = (),
+    flag: str = "--out",
+) -> None:
     """Raise ``ValueError`` if a file is a folder, exists (without `overwrite`), or is an input or a
     link to one.
     """
     given = [path for path in inputs if path is not None]
     for path in paths:
         if path.is_dir():
-            raise ValueError(f"--out would write the file {str(path)!r}, but that is a folder")
+            raise ValueError(f"{flag} would write the file {str(path)!r}, but that is a folder")
         for other in given:
             if is_input(path, other):
                 raise ValueError(
-                    f"--out would overwrite the input {str(other)!r} by {str(path)!r}, or add "
+                    f"{flag} would overwrite the input {str(other)!r} by {str(path)!r}, or add "
                     "that file to it; --force allows neither"
                 )
         if path.exists() and not overwrite:
-            raise ValueError(f"--out would overwrite {str(path)!r}; use --force to allow it")
+            raise ValueError(f"{flag} would overwrite {str(path)!r}; use --force to allow it")
 
 
 def is_input(path: Path, given: Path) -> bool:

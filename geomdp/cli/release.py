@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import geomdp as gd
+from geomdp._numerics.files import write_together
 from geomdp._validation import MOST_CONFIDENCE, probability
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, naming_flags, working
 from geomdp.cli.flags import options, real
-from geomdp.cli.outputs import OutputFiles, Payment, left_in, paid_files, warn_of_formulas
+from geomdp.cli.outputs import (
+    OutputFiles,
+    Payment,
+    encoded,
+    left_in,
+    paid_files,
+    warn_of_formulas,
+)
 
 if TYPE_CHECKING:
     from geomdp.cli.inputs import Choice, RecordSource
@@ -31,7 +39,10 @@ Result:
     noisy answers as they are.
 --projected  Adjust answers by moving them to the nearest attainable ones, not by fitting a
     distribution to tables. Their error is at most that of the noise.
---integers  Round counts to whole numbers; consistent tables still add up.
+--integers  Counts are whole numbers. Fitted tables become those of synthetic records, and agree;
+    other consistent tables are rounded, and still add up.
+--synthetic FILE  Also write synthetic records to FILE (.csv or .parquet): as many as there are
+    records, drawn from the distribution fitted to the tables, at no further cost.
 --confidence C  Probability with which the interval of each answer contains the true answer.
 Privacy:
 --plan FILE  Use the mechanism that `geomdp advise --save-plan FILE` chose, without comparing
@@ -81,12 +92,14 @@ def release(
     integers: Annotated[bool, _option("--integers")] = False,
     confidence: Annotated[float, _option("--confidence C", real)] = 0.95,
     out: Annotated[Path, _option("--out FILE")],
+    synthetic: Annotated[Path | None, _option("--synthetic FILE")] = None,
     seed: flags.Seed = None,
     force: flags.Force = False,
 ) -> None:
     """Release private answers about the records in DATA, with their privacy record."""
 
-    files, relation, payment = OutputFiles(out), adjacency.relation(), Payment(ledger, budget)
+    files, relation = OutputFiles(out, synthetic), adjacency.relation()
+    payment = Payment(ledger, budget)
     provable = exact and seed is None and not infer_schema
     privacy, question = check_together(
         lambda: flags.parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
@@ -179,7 +192,25 @@ def _carry_out(
         left = left_in(account)
     warn_of_formulas(columns, files.answers)
     with display.printing(f"{charged}, and the answers are in {files.answers}"):
-        display.print_rows([*_summary(answers, request, source.name, files), *left])
+        drawn = _synthetic(answers, request.seed, files.synthetic)
+        display.print_rows([*_summary(answers, request, source.name, files), *drawn, *left])
+
+
+def _synthetic(
+    answers: gd.tabulation.Tabulation, seed: int | None, path: Path | None
+) -> list[tuple[str, str]]:
+    """Write synthetic records, if asked for; a row that says where they are, or why there are none,
+    because the answers are paid and written.
+    """
+    if path is None:
+        return []
+    if answers.fit is None:
+        return [("synthetic", "no records, because they need tables fitted to one distribution")]
+    drawn = answers.synthetic(rng=seed)
+    columns = {str(name): list(drawn[name]) for name in drawn.columns}
+    write_together({path: encoded(columns, path)})
+    warn_of_formulas(columns, path)
+    return [("synthetic", f"{len(drawn)} records drawn from the fitted distribution, {path}")]
 
 
 def _summary(

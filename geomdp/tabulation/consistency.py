@@ -39,7 +39,7 @@ from geomdp.mechanisms.projected import (
     tried_projector,
 )
 from geomdp.privacy import Adjacency
-from geomdp.tabulation.entropic import Fits, JointTables, cost_of
+from geomdp.tabulation.entropic import Chosen, Fits, JointTables, cost_of
 from geomdp.tabulation.tasks import Table, Task
 
 #: Largest size of a universe for which answers other than cells of tables are projected on the
@@ -80,13 +80,11 @@ ADDING_UP = (Form.CONSISTENT, Form.FITTED, Form.EACH_TABLE)
 
 @dataclass(frozen=True)
 class Adjusted:
-    """A release after its last step, what holds for its answers, and an estimate of their root mean
-    squared error from the release alone, if there is one.
-    """
+    """A release after its last step, what holds for its answers, and the fit, if there is one."""
 
     released: Release
     form: Form
-    estimated_rmse: float | None = None
+    fit: Chosen | None = None
 
 
 class Consistency:
@@ -193,7 +191,7 @@ class Consistency:
             moved = replace(self._projected(released), predicted_rmse=bound)
             return Adjusted(moved, self._form)
         moved = replace(released, answers=found.answers, predicted_rmse=bound)
-        return Adjusted(moved, Form.FITTED, found.estimated_rmse)
+        return Adjusted(moved, Form.FITTED, found)
 
     def _projected(self, released: Release) -> Release:
         """The release with projected answers; `_at_most` predicts their error."""

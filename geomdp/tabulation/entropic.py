@@ -62,6 +62,22 @@ class JointTables:
         cells *= self.weights
         return cells, logarithm
 
+    def sample(
+        self, scores: FloatArray, count: int, rng: np.random.Generator
+    ) -> dict[str, npt.NDArray[np.intp]]:
+        """Levels (count,) of each column, for combinations drawn from p as in `fitted`.
+
+        A combination of joined columns is drawn count p times, rounded up or down at random:
+        sorted positions are one record apart, which keeps tables closer to A p than independent
+        draws. The order of the records is random, and sets of joined columns are independent.
+        """
+        found: dict[str, npt.NDArray[np.intp]] = {}
+        scores = scores * self.weights
+        for place, part in self._parts:
+            positions = (np.arange(count) + rng.random()) / count
+            found |= part.combinations(scores[place], rng.permutation(positions))
+        return found
+
     def covariance(self, scores: FloatArray) -> CellCovariance:
         """The map v -> A Cov_p A^T v, where A^T v is a function of a random combination from p."""
         return CellCovariance(self, scores * self.weights)
@@ -98,7 +114,7 @@ class _Joined:
     """
 
     def __init__(self, tables: Sequence[Table]) -> None:
-        left, right = _halves(tables)
+        left, right = self.left, self.right = _halves(tables)
         self.shape = (math.prod(left.values()), math.prod(right.values()))
         # Tables with columns in both groups need matrix products, one for each left part. Tables of
         # left columns need the sums of the rows of the joint table only.
@@ -157,6 +173,26 @@ class _Joined:
             rows[block] = values.sum(axis=1)
         total = float(rows.sum())
         return self._cells(inner, rows) / total, top + math.log(total)
+
+    def combinations(
+        self, scores: FloatArray, positions: FloatArray
+    ) -> dict[str, npt.NDArray[np.intp]]:
+        """Levels (k,) of each column for the joint cells at `positions` (k,) in [0, 1): the first
+        cell covers the positions from 0 to its probability, the next follows.
+        """
+        logarithm, start = self.fitted(scores)[1], 0.0
+        order = np.argsort(positions)
+        ordered, cells = positions[order], np.empty(len(positions), dtype=np.intp)
+        for block, values in self.blocks(scores):
+            ends = start + np.cumsum(np.exp(values - logarithm).ravel())
+            own = slice(*np.searchsorted(ordered, [start, ends[-1]]))
+            inside = np.searchsorted(ends, ordered[own], side="right")
+            cells[order[own]] = block.start * self.shape[1] + inside
+            start = float(ends[-1])
+        # The probabilities of all cells add up to 1 up to rounding.
+        cells[order[np.searchsorted(ordered, start) :]] = math.prod(self.shape) - 1
+        sizes = {**self.left, **self.right}
+        return dict(zip(sizes, np.unravel_index(cells, [*sizes.values()]), strict=True))
 
     def weighted(self, p: FloatArray, v: FloatArray) -> FloatArray:
         """A (p * A^T v), for the joint table p."""
@@ -374,6 +410,27 @@ class Prior(enum.StrEnum):
 
 
 @dataclass(frozen=True)
+class Distribution:
+    """The distribution p proportional to e^(A^T scores) on all combinations of levels."""
+
+    joint: JointTables
+    scores: FloatArray
+
+    def sample(self, count: int, rng: np.random.Generator) -> dict[str, npt.NDArray[np.intp]]:
+        return self.joint.sample(self.scores, count, rng)
+
+    def counts(self, tables: Sequence[Table], count: int) -> FloatArray:
+        """Cells (m,) of `tables` of `count` records drawn with a public seed: whole numbers."""
+        drawn = self.sample(count, np.random.default_rng(PUBLIC_SEED))
+        found = []
+        for table in tables:
+            codes = [drawn[name] for name in table.columns]
+            cells = np.ravel_multi_index(codes, [*map(len, table.levels)])
+            found.append(np.bincount(cells, minlength=table.n_cells))
+        return np.concatenate(found).astype(np.float64)
+
+
+@dataclass(frozen=True)
 class Chosen:
     """The fitted cells (m,), what was chosen, and an estimate of the error.
 
@@ -385,6 +442,7 @@ class Chosen:
     kappa: float
     prior: Prior
     estimated_rmse: float
+    distribution: Distribution
 
 
 @dataclass(frozen=True)
@@ -459,7 +517,10 @@ class Fits:
         if model.gap > FINE * self._square or not self._allows(noisy, replace(best, model=model)):
             return None
         rmse = math.sqrt(max(best.risk, 0.0) / len(noisy))
-        return Chosen(model.answers, best.kappa, best.prior, rmse)
+        tau = best.kappa * self._square / len(noisy)
+        scores = model.multipliers / tau + self._offset(noisy, best.prior)
+        found = Distribution(self._joint, scores)
+        return Chosen(model.answers, best.kappa, best.prior, rmse, found)
 
     @property
     def predicted_rmse(self) -> Prediction:

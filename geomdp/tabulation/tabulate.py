@@ -25,6 +25,7 @@ from geomdp.noise import half_widths
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
+from geomdp.tabulation.entropic import Chosen
 from geomdp.tabulation.tasks import Asked, Table, Task, task_of
 from geomdp.workloads import Workload
 
@@ -98,7 +99,8 @@ def release(
         Whether to return the nearest attainable answers, not fitted tables (see the notes). Their
         error is at most that of the noise.
     integers : bool
-        Whether counts are rounded to whole numbers. Tables that add up still do afterwards.
+        Whether counts are whole numbers. Fitted tables become those of n synthetic records, which
+        agree; other tables are rounded, and those that add up still do afterwards.
     ledger : Ledger, optional
         The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
         pays after all records are found valid and before the release.
@@ -191,7 +193,7 @@ def release(
         return Tabulation(released, task, chosen, Form.NOISY, integers)
     LOG.info("making answers consistent")
     found = last.applied(released)
-    return Tabulation(found.released, task, chosen, found.form, integers, found.estimated_rmse)
+    return Tabulation(found.released, task, chosen, found.form, integers, found.fit)
 
 
 def require_budget(
@@ -267,9 +269,8 @@ class Tabulation:
         Properties of the answers before rounding, for instance that no cell is negative.
     integers : bool
         Whether each answer is rounded to a whole count divided by n.
-    estimated_rmse : float, optional
-        Stein's estimate of the root mean squared error of fitted tables, from the release alone; 0
-        if it is negative. It is no bound.
+    fit : Chosen, optional
+        For fitted tables, the distribution that they are tables of, and how it was chosen.
 
     Examples
     --------
@@ -298,7 +299,63 @@ class Tabulation:
     mechanism: Mechanism
     form: Form = Form.OWN
     integers: bool = False
-    estimated_rmse: float | None = None
+    fit: Chosen | None = None
+
+    @property
+    def estimated_rmse(self) -> float | None:
+        """Stein's estimate of the root mean squared error of fitted tables, or None.
+
+        It is computed from the release alone, and 0 if it is negative. It is no bound, and errs
+        most where there are few cells.
+        """
+        return None if self.fit is None else self.fit.estimated_rmse
+
+    def synthetic(self, count: int | None = None, rng: RandomState = None) -> pd.DataFrame:
+        """Synthetic records from the distribution of which the fitted tables are tables.
+
+        They are drawn from the release alone, so they cost no privacy: a combination of levels is
+        drawn `count` times its probability, rounded up or down at random. Their tables differ
+        from the released ones by this rounding; what the release did not ask about, such as tables
+        of more columns, is only as good as the fit. Columns that no table contains are missing.
+
+        Parameters
+        ----------
+        count : int, optional
+            Number of records, at least 1; by default the n of the release.
+        rng : Generator or int, optional
+            Source of randomness, which privacy does not depend on; by default a new one.
+
+        Returns
+        -------
+        DataFrame
+            One row per record, with the labels of the levels.
+
+        Raises
+        ------
+        ValueError
+            If the tables were not fitted; `statement` says whether they are.
+
+        Examples
+        --------
+        >>> import geomdp as gd
+        >>> sample = gd.data.fair_affairs()
+        >>> found = gd.release(sample.frame, sample.schema, "marginals:2", epsilon=1.0)
+        >>> found.synthetic().shape
+        (6366, 9)
+        """
+        import pandas as pd
+
+        if self.fit is None:
+            raise ValueError(f"synthetic records need fitted tables, got {self.statement!r}")
+        number = self.mechanism.n if count is None else whole(count, "count")
+        drawn = self.fit.distribution.sample(number, np.random.default_rng(rng))
+        levels = {
+            name: own
+            for table in self.task.tables
+            for name, own in zip(table.columns, table.levels, strict=True)
+        }
+        names = [name for name in self.task.columns if name in drawn]
+        return pd.DataFrame({name: np.array(levels[name])[drawn[name]] for name in names})
 
     @cached_property
     def answers(self) -> FloatArray:
@@ -306,6 +363,9 @@ class Tabulation:
         means = self.released.answers / self._weights
         if not self.integers:
             return means
+        if self.fit is not None:
+            counts = self.fit.distribution.counts(self.task.tables, self.mechanism.n)
+            return counts / self.mechanism.n
         return whole_counts(means, self.mechanism.n, self.task, self.form) / self.mechanism.n
 
     @property
@@ -318,6 +378,11 @@ class Tabulation:
         """Properties of the answers, in words."""
         if not self.integers:
             return self.form.value
+        if self.fit is not None:
+            return (
+                f"whole counts of {self.mechanism.n} synthetic records, close to the entropic fit "
+                "to noisy answers: no cell is negative, each table adds up, tables agree"
+            )
         if self.form not in ADDING_UP:
             return f"whole counts, each rounded by itself; before rounding: {self.form.value}"
         said = f"whole counts: no cell is negative, each table adds up to {self.mechanism.n}"

@@ -97,10 +97,27 @@ def test_unbiased_answers_are_the_noisy_ones(run):
     tidy = pd.read_csv("a.csv")
     assert (tidy.answer < 0).any()
     code, out, _ = run(f"{ASK} --workload marginals:2 --seed 1 --out whole.csv --integers")
-    assert (code, f"each table adds up to {N}" in out) == (0, True)
+    assert (code, f"whole counts of {N} synthetic records" in out) == (0, True)
     counts = pd.read_csv("whole.csv")
     assert counts["count"].dtype == np.int64
     assert (counts.groupby("table")["count"].sum() == N).all()
+
+
+def test_synthetic_records_are_written_beside_the_answers(run):
+    line = f"{ASK} --workload marginals:2 --seed 1 --out a.csv --synthetic s.csv"
+    code, out, err = run(line)
+    assert (code, err) == (0, "")
+    assert f"{N} records drawn from the fitted distribution, s.csv" in out
+    drawn, tidy = pd.read_csv("s.csv", dtype=str), pd.read_csv("a.csv", dtype=str)
+    assert len(drawn) == N
+    assert set(drawn["region"]) <= set(tidy["region"].dropna())
+    assert "--synthetic would overwrite" in run(line.replace("a.csv", "c.csv")).err
+    _, out, _ = run(f"{line} --unbiased --force")
+    assert "no records, because they need tables fitted" in out
+    for name, message in (("b.csv", "must not name a file of --out"), ("s.txt", "ending in .csv")):
+        code, _, err = run(f"{ASK} --workload marginals:2 --seed 1 --out b.csv --synthetic {name}")
+        assert code != 0
+        assert message in err
 
 
 # --- mixtures -----------------------------------------------------------------------------------

@@ -153,17 +153,18 @@ def test_other_mechanisms_say_what_holds(frame):
 
 
 def test_whole_counts_add_up(frame):
-    result = gd.release(frame, SCHEMA, "marginals:2", integers=True, **FEW)
+    few = FEW | {"projected": True}
+    result = gd.release(frame, SCHEMA, "marginals:2", integers=True, **few)
     tidy = result.to_frame()
     assert tidy["count"].dtype == np.int64
     assert (tidy["count"] >= 0).all()
     assert (tidy.groupby("table")["count"].sum() == N).all()
     np.testing.assert_allclose(tidy.answer * N, tidy["count"])
-    plain = gd.release(frame, SCHEMA, "marginals:2", **FEW).to_frame()
+    plain = gd.release(frame, SCHEMA, "marginals:2", **few).to_frame()
     assert (abs(plain["count"] - tidy["count"]) < 1).all()
     assert f"each table adds up to {N}" in result.statement
     assert "where they share columns" in result.statement
-    alone = gd.release(frame, SCHEMA, "histogram", integers=True, **FEW)
+    alone = gd.release(frame, SCHEMA, "histogram", integers=True, **few)
     assert "share" not in alone.statement
     noisy = gd.release(frame, SCHEMA, "marginals:2", integers=True, unbiased=True, **FEW)
     assert noisy.to_frame()["count"].min() < 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import cvxpy as cp
 import numpy as np
@@ -17,7 +18,7 @@ from geomdp.tabulation import consistency, entropic
 from geomdp.tabulation.consistency import Consistency, Form
 from geomdp.tabulation.entropic import Fits, JointTables, Prior, cost_of, fit
 from geomdp.tabulation.tasks import Table, task_of
-from tests.stats import LEVEL
+from tests.stats import LEVEL, binomial_agrees
 
 LEVELS = {"a": 2, "b": 3, "c": 4, "d": 2}
 CASES = {
@@ -79,6 +80,30 @@ def test_blocks_of_any_size_give_the_same(case, monkeypatch):
     rows = JointTables(case.tables, case.weights)
     np.testing.assert_allclose(rows.fitted(scores)[0], whole, atol=1e-12)
     assert rows.fitted(scores)[1] == pytest.approx(logarithm, rel=1e-12)
+
+
+def test_combinations_are_drawn_as_often_as_they_should_be(case, monkeypatch):
+    """Each combination of joined columns is drawn k p times, rounded up or down at random."""
+    monkeypatch.setattr(entropic, "BLOCK", 1)
+    joint = JointTables(case.tables, case.weights)
+    rng, count, trials = np.random.default_rng(4), 50, 2000
+    scores = rng.normal(size=joint.n_cells)
+    weights = np.exp(case.matrix.T @ scores)
+    names = [name for name in LEVELS if any(name in table.columns for table in case.tables)]
+    p = (weights / weights.sum()).reshape([LEVELS[name] for name in names])
+    for chosen in entropic._joined(case.tables):
+        own = [n for n in names if any(n in case.tables[i].columns for i in chosen)]
+        rest = tuple(names.index(name) for name in names if name not in own)
+        expected = count * p.sum(axis=rest)
+        found = np.empty((trials, expected.size))
+        for row in found:
+            drawn = joint.sample(scores, count, rng)
+            cells = np.ravel_multi_index([drawn[name] for name in own], expected.shape)
+            row[:] = np.bincount(cells, minlength=expected.size)
+        assert (np.abs(found - expected.ravel()) < 1).all()
+        for counts, mean in zip(found.T, expected.ravel(), strict=True):
+            up = int((counts > np.floor(mean)).sum())
+            binomial_agrees(up, trials, mean - math.floor(mean), LEVEL / expected.size)
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of the other solver, 1e-4 do
@@ -292,3 +317,44 @@ def test_a_search_that_does_not_converge_leaves_a_projection(monkeypatch):
     result = gd.release(frame_of(12), SCHEMA, "marginals:2", epsilon=8.0, mechanism=Laplace, rng=1)
     assert result.form is Form.CONSISTENT
     assert result.predicted_rmse.value == pytest.approx(2 * mechanism(8.0).predicted_rmse.value)
+
+
+# Synthetic records
+
+
+def test_synthetic_records_have_the_labels_and_about_the_fitted_tables():
+    frame = frame_of(0)
+    found = gd.release(frame, SCHEMA, "marginals:2", epsilon=1.0, rng=0)
+    drawn = found.synthetic(rng=1)
+    assert list(drawn.columns) == list(SCHEMA.names)
+    assert len(drawn) == len(frame)
+    for columns, table in found.tables.items():
+        shares = drawn.value_counts(list(columns), normalize=True)
+        for cell, share in table.stack().items():
+            assert abs(shares.get(cell, 0.0) - share) <= 0.05
+    assert len(found.synthetic(7)) == 7
+    pd.testing.assert_frame_equal(drawn, found.synthetic(rng=1))
+    assert not drawn.equals(found.synthetic(rng=2))
+
+
+def test_whole_counts_are_those_of_synthetic_records():
+    frame = frame_of(0)
+    found = gd.release(frame, SCHEMA, "marginals:2", epsilon=1.0, integers=True, rng=0)
+    counts = {name: table * len(frame) for name, table in found.tables.items()}
+    for columns, table in counts.items():
+        np.testing.assert_allclose(table, np.rint(table), atol=1e-6)
+        for other, second in counts.items():
+            if columns[0] == other[0]:
+                np.testing.assert_allclose(table.sum(axis=1), second.sum(axis=1), atol=1e-6)
+    assert "whole counts of" in found.statement
+    assert "tables agree" in found.statement
+
+
+@pytest.mark.parametrize("options", [{"unbiased": True}, {"projected": True}])
+def test_synthetic_records_need_fitted_tables(options):
+    found = gd.release(frame_of(0), SCHEMA, "marginals:2", epsilon=1.0, rng=0, **options)
+    with pytest.raises(ValueError, match="synthetic records need fitted tables, got"):
+        found.synthetic()
+    fitted = gd.release(frame_of(0), SCHEMA, "marginals:2", epsilon=1.0, rng=0)
+    with pytest.raises(ValueError, match="count must be"):
+        fitted.synthetic(0)

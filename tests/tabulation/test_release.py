@@ -11,10 +11,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import Laplace, Projected
-<<<<<<< HEAD
-from geomdp.tabulation import covariance, tabulate
-=======
->>>>>>> f84e0005 (Covariances from the command line, and regression whose standard errors contain the noise)
+from geomdp.tabulation import tabulate
 from geomdp.tabulation.tasks import task_of
 from tests.stats import LEVEL, binomial_above, binomial_agrees
 
