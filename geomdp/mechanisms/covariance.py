@@ -310,6 +310,12 @@ class Covariance:
         """Draws (size, (d + 1)(d + 2) / 2) of the noise on svec of the sum of y y^T."""
         return self._factor * self.inner.noise.sample(rng, size)
 
+    def noise_draws(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Draws (size, d + m) of the noise on the mean and on svec of the second moments."""
+        noise = self._noise(rng, size) / self.n
+        noise[:, 0] += self.corner**2  # where `_split` expects the exact entry and its noise
+        return self._split(noise)
+
     def _split(self, means: FloatArray) -> FloatArray:
         """Mean and svec of second moments (..., d + m) from svec of noisy means of y y^T."""
         matrices, d = unsvec(means), self.workload.d
