@@ -54,6 +54,12 @@ class CovarianceTable:
         The guarantee of all parts together.
     predicted_rmse : Prediction
         The error of an entry of svec of the matrix of the mapped columns; see `covariance`.
+    mechanism : Covariance
+        The mechanism, which knows the law of the noise.
+    noisy : (d + m,) array
+        The noisy mean and svec of the noisy second moments of the mapped columns.
+    scales : (d,) array
+        The units of each column that are one unit of its mapped column.
     """
 
     frame: pd.DataFrame
@@ -61,8 +67,8 @@ class CovarianceTable:
     guarantee: Guarantee
     predicted_rmse: Prediction
     mechanism: Covariance
-    _noisy: FloatArray  # noisy mean (d,) and svec of noisy second moments of mapped columns
-    _scales: FloatArray  # units of each column in a unit of its mapped column
+    noisy: FloatArray
+    scales: FloatArray
 
     def __repr__(self) -> str:
         return f"covariance of {len(self.frame)} columns: {self.guarantee}\n{self.frame}"
@@ -78,10 +84,10 @@ class CovarianceTable:
         """
         import pandas as pd
 
-        deviations = _changes(self.mechanism, self._noisy).std(axis=0)
+        deviations = _changes(self.mechanism, self.noisy).std(axis=0)
         names = self.frame.columns
         return pd.DataFrame(
-            deviations * np.outer(self._scales, self._scales), index=names, columns=names
+            deviations * np.outer(self.scales, self.scales), index=names, columns=names
         )
 
     def regression(
@@ -151,9 +157,9 @@ class CovarianceTable:
             )
         probability(confidence, "confidence")
         places = np.array([names.index(name) for name in (*chosen, target)])
-        fitted = _least_squares(self.mechanism, self._noisy, places, confidence)
-        # Mapped columns have the scales of `_scales` and the means of the mapped middle 0.
-        units = self._scales[places]
+        fitted = _least_squares(self.mechanism, self.noisy, places, confidence)
+        # Mapped columns have the scales of `scales` and the means of the mapped middle 0.
+        units = self.scales[places]
         slopes = fitted * (units[-1] / units[:-1])[:, None]
         rows = pd.DataFrame(
             {
