@@ -22,7 +22,7 @@ from experiments.guide.figure_pages import write_figures
 from experiments.guide.markup import title
 from experiments.guide.reference import candidate_table, chart, exports, write_reference
 from experiments.guide.theorem_pages import write_theorems
-from experiments.lessons.pages import lesson_pages
+from experiments.lessons.web.pages import lesson_pages
 
 #: Attributes that make a browser load a file, by element.
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}

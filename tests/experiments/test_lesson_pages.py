@@ -14,8 +14,8 @@ from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from experiments.lessons.pages import LessonPage, course, lesson_pages
-from experiments.lessons.plain_notebook import Notebook, Shown
+from experiments.lessons.web.pages import LessonPage, course, lesson_pages
+from experiments.lessons.web.plain_notebook import Notebook, Shown
 from geomdp.cli.lessons import all_lessons, find_lesson
 from tests.experiments.chromium import headless_chromium
 
@@ -354,5 +354,5 @@ def test_no_address_leads_out_of_the_folder(site: Path) -> None:
 def test_an_unchanged_lesson_is_not_run_again(
     tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.lessons.pages.Notebook", None)
+    monkeypatch.setattr("experiments.lessons.web.pages.Notebook", None)
     assert [page.number for page in lesson_pages(tmp_path)] == [*range(11)]

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import geomdp
-from experiments.lessons.plain_notebook import Control, Notebook, to_page
+from experiments.lessons.web.plain_notebook import Control, Notebook, to_page
 from geomdp.cli.lessons import Lesson, all_lessons
 
 #: Limits for one step: cells that run, pictures that are drawn, and calls of the library's Python

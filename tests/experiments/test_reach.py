@@ -59,7 +59,7 @@ def test_names_are_followed_through_stubs(text: str, expected: set[str]) -> None
 
 SAMPLE = [
     "experiments.lower_bounds.lower_worst_case",
-    "experiments.error.psd_box",
+    "experiments.moments.psd_box",
     "experiments.error.advised",
     "experiments.geometry.volume_radii",
     "experiments.sparse.sparse_project",

@@ -22,8 +22,15 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import geomdp
-from experiments.lessons.computed import NUMBERS
-from experiments.lessons.plain_notebook import Control, Notebook, Shown, embedded, plain, to_page
+from experiments.lessons.web.computed import NUMBERS
+from experiments.lessons.web.plain_notebook import (
+    Control,
+    Notebook,
+    Shown,
+    embedded,
+    plain,
+    to_page,
+)
 from experiments.theorems import THEOREMS
 from geomdp.cli.lessons import Lesson, all_lessons
 
@@ -65,7 +72,12 @@ def lesson_pages(folder: Path, root: str = "../") -> list[LessonPage]:
 def _page(lesson: Lesson, static: Path, root: str) -> LessonPage:
     stored = FOLDER / "__pycache__" / f"{lesson.path.stem}.json"
     library = sorted(Path(geomdp.__file__).parent.rglob("*.py"))
-    sources = [*library, FOLDER / "lessons.toml", *sorted(FOLDER.glob("*.py")), script(lesson)]
+    sources = [
+        *library,
+        FOLDER / "lessons.toml",
+        *sorted(FOLDER.parent.rglob("*.py")),
+        script(lesson),
+    ]
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
     made = json.loads(stored.read_text("utf-8")) if stored.exists() else {}
     if made.get("digest") != digest:
@@ -79,7 +91,7 @@ def _page(lesson: Lesson, static: Path, root: str) -> LessonPage:
 
 def script(lesson: Lesson) -> Path:
     """The script that draws the pictures of a lesson."""
-    return lesson.path.with_suffix(".js")
+    return FOLDER / f"{lesson.path.stem}.js"
 
 
 def course() -> list[dict[str, Any]]:

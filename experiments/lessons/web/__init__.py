@@ -1,0 +1,1 @@
+"""The lessons as static pages: what a page shows, and the scripts that draw its figures."""

@@ -1,0 +1,1 @@
+"""How large is the error of second moments and covariances, under pure DP?"""
