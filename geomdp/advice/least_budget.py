@@ -58,6 +58,11 @@ class Asked(NamedTuple):
         privacy = self.privacy(budget)
         return advise_on(Setting(workload, self.n, privacy, self.adjacency, self.exact_only))
 
+    def setting(self, workload: Workload, budget: float) -> Setting:
+        """For a mechanism that was chosen already, at any cost."""
+        privacy = self.privacy(budget)
+        return Setting(workload, self.n, privacy, self.adjacency, self.exact_only, UNLIMITED)
+
     def ratio(self, mechanism: Mechanism) -> float:
         """The largest error, divided by its limit; at most 1 if all targets are met."""
         return max(target.error(mechanism) / target.limit for target in self.targets)
@@ -282,12 +287,16 @@ def weighted_tables(
     """
     columns, tables = workload.universe.columns, _names(workload)
     weights: FloatArray = workload.table_weights
-    best, least = None, math.inf
+    best, least, row = None, math.inf, None
     for _ in range(ROUNDS):
         weights = weights * _table_ratios(asked, tables, advised) ** STEP
         weights = np.maximum(1.0, np.rint(MOST_WEIGHT * weights / weights.max()))
         tried = ChosenTables(columns, tables, weights.tolist())
-        advised = asked.advice(tried, budget).best
+        if row is None:
+            advice = asked.advice(tried, budget)
+            row, advised = candidate_named(advice.flag)[1], advice.best
+        else:  # its noise, without a projection, whose set-up can take seconds
+            advised = row.built(asked.setting(tried, budget))
         ratio = asked.ratio(advised)
         if best is None or ratio < least:
             best, least = tried, ratio
@@ -415,8 +424,7 @@ class LeastBudget:
         if budget is not None:
             step, row = candidate_named(self.advice.flag)
             assert row is not None  # the flag of the advice names a candidate
-            n, privacy, adjacency = self.asked.n, self.asked.privacy(budget), self.asked.adjacency
-            mechanism = row.built(Setting(self.workload, n, privacy, adjacency, False, UNLIMITED))
+            mechanism = row.built(self.asked.setting(self.workload, budget))
             mechanism = mechanism if step is None else step.after(mechanism)
         return [(target, target.error(mechanism)) for target in self.asked.targets]
 
