@@ -50,7 +50,7 @@ MAX_ELEMENTS = 1 << 20
 #: large, and 400 if it is small.
 MAX_COST = 4e8
 #: Tables are not fitted if the noise of a cell is below this share of the mean cell.
-LEAST_NOISE = 0.01
+LEAST_NOISE = 0.02
 #: Duality gap of projections on polytopes, divided by the mean squared noise. It adds at most twice
 #: itself to the squared error, and can be larger for tiny noise (`relative_tolerance`).
 GAP_SHARE = 1e-3
@@ -92,7 +92,7 @@ class Consistency:
 
     Under replace-one, noisy tables become the tables of one distribution, the entropic fit of
     `Fits`. In other cases answers are projected: if `projected` is true, if the noise has no known
-    law, if it is below 1% of a cell (the fit then gains little), if the joint table has too
+    law, if it is below 2% of a cell (the fit then gains little), if the joint table has too
     many cells (`MAX_COST`), or if no fit is found.
 
     Projected means of n records (replace-one) are moved to the nearest point of a polytope that

@@ -133,7 +133,7 @@ def release(
     the public law of the noise, chooses kappa and the prior u (uniform, or the product of noisy
     1-way tables). Such a fit is biased, but errs much less than a projection if noise is large.
     Only fits are allowed for which the root mean squared error is at most twice that of the noise
-    on every data set. Tables are projected under add/remove, if noise is below 1% of the mean cell,
+    on every data set. Tables are projected under add/remove, if noise is below 2% of the mean cell,
     if joined columns have more than some four million cells, or if no fit is found.
 
     Examples
