@@ -79,6 +79,7 @@ def test_no_budget_that_suffices_is_called_impossible(name, kind):
     assert result.impossible.budget == max(each.budget for each in proved)
 
 
+@pytest.mark.slow
 def test_a_certificate_of_the_lower_side_excludes_all_n_records(tmp_path):
     low = found("histogram", "epsilon").impossible
     low.certificate.save(tmp_path / "low.json")
