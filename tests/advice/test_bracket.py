@@ -42,6 +42,7 @@ from geomdp.noise.few_queries import GeometricNoise
 from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.tails import expected_maximum, is_log_concave
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
+from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import (
     Explicit,
     Histogram,
@@ -106,13 +107,13 @@ def test_both_sides_carry_their_proof(workload, tmp_path: Path, monkeypatch):
 def test_weaker_guarantees_need_no_more_records(
     privacy: Privacy, metric: Metric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """0.5-DP implies both guarantees, so their bounds are at most the bounds for 0.5-DP."""
+    """0.5-DP implies both guarantees, so their bounds are at most the bounds for 0.5-DP (X-TANH)."""
     few_mechanisms(monkeypatch)
     pure = sample_complexity_bracket(Histogram(6), 0.5, 0.03, metric)
     found = sample_complexity_bracket(Histogram(6), alpha=0.03, metric=metric, privacy=privacy)
     assert 0 < found.lower.records < found.upper.records <= pure.upper.records
     assert found.lower.records <= pure.lower.records
-    assert "calibrated for 0.5-DP" in found.upper.statement
+    assert f"calibrated for {pure_implying(privacy)}" in found.upper.statement
     assert found.question.guarantee == privacy
     # The search and the guesses need pure privacy. Lines along single queries need it, too, but
     # unless the metric is `WorstCase`, they are refused because of the metric.
