@@ -107,7 +107,7 @@ def test_both_sides_carry_their_proof(workload, tmp_path: Path, monkeypatch):
 def test_weaker_guarantees_need_no_more_records(
     privacy: Privacy, metric: Metric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """0.5-DP implies both guarantees, so their bounds are at most the bounds for 0.5-DP (X-TANH)."""
+    """0.5-DP implies both guarantees, so their bounds are at most the bounds for 0.5-DP."""
     few_mechanisms(monkeypatch)
     pure = sample_complexity_bracket(Histogram(6), 0.5, 0.03, metric)
     found = sample_complexity_bracket(Histogram(6), alpha=0.03, metric=metric, privacy=privacy)
