@@ -156,11 +156,14 @@ def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) ->
     if records > asked.n:
         return None
     proof = ConfidentAnswers(data_sets, records * CHANGES[asked.adjacency])
+    budget = proof.least_budget(asked.privacy(1.0))
+    if budget <= 0:  # delta alone allows the answers
+        return None
     statement = (
         f"{data_sets if data_sets < 10**6 else f'{data_sets:.3g}'} data sets of {asked.n} records "
         f"with {records} different records have answers more than {apart:g} apart"
     )
-    return Impossible(proof.least_budget(asked.privacy(1.0)), target, statement, proof)
+    return Impossible(budget, target, statement, proof)
 
 
 def _largest_range(workload: Workload, target: Target) -> float:

@@ -216,20 +216,24 @@ def _of_cells(noise: PairedNoise, cells: IntArray, draws: int, rank: int) -> Flo
     assert isinstance(noise.body, TableMoments)
     rng, levels = np.random.default_rng(PUBLIC_SEED), noise.body.levels
     rows = max(1, BLOCK_ENTRIES // (2 * len(levels) * sum(levels)))
-    blocks = [
-        np.abs(noise.sample_cells(rng, min(rows, draws - start))) for start in range(0, draws, rows)
-    ]
-    found = np.partition(np.concatenate(blocks), rank - 1, axis=0)[rank - 1]
+    blocks = (noise.sample_cells(rng, min(rows, draws - a)) for a in range(0, draws, rows))
+    found = _largest_of(blocks, draws - rank + 1)[0]
     return np.where(cells[:, 0] < 0, 0.0, found[cells[:, 0], cells[:, 1]])
 
 
 def _largest(noise: Noise, draws: int, count: int) -> FloatArray:
-    """The `count` largest |Z_j| over public draws, from small to large in column j: (count, m)."""
-    kept = np.empty((0, noise.dimension))
-    for block in _blocks(noise, draws):
-        kept = np.concatenate([kept, np.abs(block)])
+    """The `count` largest |Z_j| over public draws; the first row (m,) has the least of them."""
+    return _largest_of(_blocks(noise, draws), count)
+
+
+def _largest_of(blocks: Iterable[FloatArray], count: int) -> FloatArray:
+    """The `count` largest moduli of each entry over blocks of draws, the least of them first."""
+    kept: FloatArray | None = None
+    for block in blocks:
+        kept = np.abs(block) if kept is None else np.concatenate([kept, np.abs(block)])
         if len(kept) >= count:
             kept = np.partition(kept, len(kept) - count, axis=0)[-count:]
+    assert kept is not None
     return kept
 
 

@@ -132,7 +132,8 @@ class Consistency:
             return None
         if cost_of(self.task.tables) > MAX_COST:
             return None
-        return Fits(JointTables(self.task.tables, weights), additive)
+        found = Fits(JointTables(self.task.tables, weights), additive)
+        return found if found.shows_noise else None
 
     @cached_property
     def _form(self) -> Form:

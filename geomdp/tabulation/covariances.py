@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 #: Public draws of the noise for the standard errors and intervals of a regression. The coverage of
 #: a 95% interval then has standard deviation (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
 DRAWS = 2000
+#: Largest number of entries of matrices in a block of draws, 8 MiB of float64.
+BLOCK_ENTRIES = 1 << 20
 #: A regression is refused if noise changes the variance of a combination of predictors by more than
 #: this share, for more than the share `RISK` of the draws: the first order in the noise, which
 #: gives the standard errors, is then no good description.
@@ -84,7 +86,10 @@ class CovarianceTable:
         """
         import pandas as pd
 
-        deviations = _changes(self.mechanism, self.noisy).std(axis=0)
+        squares = np.zeros((len(self.frame), len(self.frame)))
+        for draws in _draws(self.mechanism):
+            squares += (_changes(self.mechanism, self.noisy, draws) ** 2).sum(axis=0)
+        deviations = np.sqrt(squares / DRAWS)
         names = self.frame.columns
         return pd.DataFrame(
             deviations * np.outer(self.scales, self.scales), index=names, columns=names
@@ -219,8 +224,11 @@ def _least_squares(
     """
     d = mechanism.workload.d
     matrix = unsvec(noisy[d:]) - np.outer(noisy[:d], noisy[:d])
-    moved = _changes(mechanism, noisy)
-    matrix, moved = matrix[places][:, places], moved[:, places][:, :, places]
+    matrix = matrix[places][:, places]
+    parts = [
+        _changes(mechanism, noisy, draws)[:, places][:, :, places] for draws in _draws(mechanism)
+    ]
+    moved = np.concatenate(parts)
     values, vectors = np.linalg.eigh(matrix[:-1, :-1])
     if values[0] <= 0:
         _refuse(values[0])
@@ -239,10 +247,17 @@ def _least_squares(
     return np.column_stack([slopes, by_noise.std(axis=0), sampling, half])
 
 
-def _changes(mechanism: Covariance, noisy: FloatArray) -> FloatArray:
-    """Changes (2000, d, d) of the covariance of mapped columns by public draws of the noise."""
+def _draws(mechanism: Covariance) -> Iterator[FloatArray]:
+    """2000 public draws of the noise on mean and second moments, in blocks."""
+    rng, d = np.random.default_rng(PUBLIC_SEED), mechanism.workload.d
+    rows = max(1, BLOCK_ENTRIES // d**2)
+    for start in range(0, DRAWS, rows):
+        yield mechanism.noise_draws(rng, min(rows, DRAWS - start))
+
+
+def _changes(mechanism: Covariance, noisy: FloatArray, draws: FloatArray) -> FloatArray:
+    """Changes (b, d, d) of the covariance of mapped columns by draws (b, d + m) of the noise."""
     d = mechanism.workload.d
-    draws = mechanism.noise_draws(np.random.default_rng(PUBLIC_SEED), DRAWS)
     crossed = draws[:, :d, None] * noisy[:d]
     return np.asarray(unsvec(draws[:, d:]) - crossed - np.swapaxes(crossed, 1, 2))
 

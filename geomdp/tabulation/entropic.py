@@ -310,7 +310,8 @@ class Margins:
         the rule of James and Stein), and at least as large as the noise; columns add up to 1.
         """
         apart = self._means @ noisy - np.exp(self.even)
-        signal = max(0.0, 1 - float(floors @ floors) / float(apart @ apart))
+        square, noise = float(apart @ apart), float(floors @ floors)
+        signal = 1 - noise / square if square > noise else 0.0
         levels = np.maximum(np.exp(self.even) + signal * apart, floors)
         sums = np.add.reduceat(levels, np.cumsum(self._sizes) - self._sizes)
         return np.asarray(np.log(levels / np.repeat(sums, self._sizes)))
@@ -466,6 +467,8 @@ LARGEST_PULL = 1.4
 ROUGH, FINE = 1e-3, 1e-4
 #: Public draws of the noise for Stein's estimate: this number of cells in all, between 2 and 8.
 DRAWN_CELLS = 2048
+#: Relative margin of the bound on the error.
+ROUNDED = 1e-5
 #: The change of y, as a share of a draw of the noise, that gives the derivative of the prior.
 SHARE = 0.05
 #: Conjugate gradients for Stein's estimate end at a residual of this share of the draw. It adds at
@@ -496,6 +499,9 @@ class Fits:
         self._draws = mechanism.noise.sample(rng, count) / mechanism.n
         #: Noise of 1-way tables: its root mean square over the levels of each column.
         self._floors = joint.margins.deviations(self._draws)
+        #: Whether the draws show the noise of all columns. Rare noise on whole numbers may be 0 in
+        #: all of them; then there is no estimate of the error.
+        self.shows_noise = bool((self._floors > 0).all())
 
     def best(self, noisy: FloatArray) -> Chosen | None:
         """The allowed fit with the least estimated error; None if no search for one converges.
@@ -525,7 +531,8 @@ class Fits:
     @property
     def predicted_rmse(self) -> Prediction:
         """The bound on the error of all allowed fits, and of a projection."""
-        value = 2 * math.sqrt(self._square / self._joint.n_cells)
+        # The share covers rounding to the grid, and the slack of bodies that were rounded.
+        value = 2 * (1 + ROUNDED) * math.sqrt(self._square / self._joint.n_cells)
         source = "twice the noise, which bounds the distance from the noisy answers (X-MAXENT)"
         source += noise_limit_source(self.mechanism)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)

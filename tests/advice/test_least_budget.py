@@ -201,3 +201,14 @@ def test_a_mechanism_without_noise_of_a_known_law_has_one_error():
     assert RootMeanSquare(0.1).error(pairs) == pairs.predicted_rmse.value
     with pytest.raises(ValueError, match="adds no noise of a known law"):
         HalfWidth(0.1).error(pairs)
+
+
+def test_a_delta_that_allows_the_answers_excludes_no_budget():
+    found = gd.budget_for(
+        gd.workloads.Histogram(4),
+        n=100_000,
+        targets=[gd.advice.HalfWidth(0.01)],
+        privacy=functools.partial(gd.ApproxDP, delta=4.8e-4),
+    )
+    assert found.impossible is None
+    assert "0.01" in str(found)

@@ -319,6 +319,25 @@ def test_a_search_that_does_not_converge_leaves_a_projection(monkeypatch):
     assert result.predicted_rmse.value == pytest.approx(2 * mechanism(8.0).predicted_rmse.value)
 
 
+def test_whole_noise_that_no_public_draw_shows_leaves_a_projection():
+    """Nothing that fails may come after a release is paid."""
+    schema, ledger = gd.data.Schema.from_dict({"smoker": bool}), gd.Ledger(gd.PureDP(10.0))
+    frame = pd.DataFrame({"smoker": [True] * 3 + [False] * 5})
+    found = gd.release(
+        frame, schema, "marginals:1", epsilon=10.0, mechanism=gd.mechanisms.Geometric, ledger=ledger
+    )
+    assert found.form is not Form.FITTED
+    assert found.answers.sum() == pytest.approx(1.0)
+    assert len(ledger.spends()) == 1
+
+
+def test_levels_that_are_exactly_even_have_an_even_prior(case):
+    even = case.joint.fitted(np.zeros(case.joint.n_cells))[0]
+    margins = case.joint.margins
+    floors = margins.deviations(np.full((2, case.joint.n_cells), 1e-3))
+    np.testing.assert_allclose(margins.logarithms(even, floors), margins.even, atol=1e-12)
+
+
 # Synthetic records
 
 

@@ -344,7 +344,8 @@ class Ball(AdditiveMechanism):
 
 def _of_ellipsoid(root: FloatArray, privacy: PureDP | ApproxDP) -> KNormNoise:
     """Noise of the ellipsoid {B u : |u| <= 1}: B (m, r) times the noise of the unit ball of R^r."""
-    return knorm(EllipsoidBody(root), ball_rate(root.shape[1], privacy))
+    body = EllipsoidBody(root)
+    return knorm(body, ball_rate(body.effective_dimension, privacy))
 
 
 class Ellipsoid(AdditiveMechanism):
