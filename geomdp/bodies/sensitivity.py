@@ -117,6 +117,7 @@ def sensitivity_polytope(workload: Workload) -> Body:
     return _kept_polytope(workload)
 
 
+@lru_cache(maxsize=KEPT_WORKLOADS)
 def _image_of_polytope(workload: LinearMap) -> Body:
     inner = sensitivity_polytope(workload.workload)
     if isinstance(inner, WorkloadPolytope):

@@ -14,7 +14,7 @@ from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import options, whole_number
 from geomdp.cli.outputs import check_free, check_place
 from geomdp.privacy import Privacy
-from geomdp.privacy.definitions import printed_down
+from geomdp.privacy.definitions import printed, printed_down
 
 if TYPE_CHECKING:
     from geomdp.advice.targets import Target
@@ -94,7 +94,7 @@ def budget(
         )
     rows = [task.row, *_found(found, targets, task)]
     if out is not None and out.suffix == ".json":
-        rows.append(_certified(found, out))
+        rows += _certified(found, out)
     elif out is not None:
         with working("drawing"):
             encoded = gd.plotting.budget_curve(found, title=task.description).encoded()
@@ -165,7 +165,9 @@ def _found(
 ) -> list[tuple[str, str]]:
     """Rows about the budget, the targets, the mechanism and what is impossible."""
     claim = found.mechanism.guarantee.without_claim(task.caveat)
-    rows = [(found.parameter, f"{found.budget:.6g} is the least budget that meets all targets")]
+    rows = [
+        (found.parameter, f"{printed(found.budget)} is the least budget that meets all targets")
+    ]
     for target, error in found.errors():
         binds = ", which binds" if target == found.binding and len(targets) > 1 else ""
         said = f"{targets[target]}: {display.number(error)}, at most {target.limit:g}{binds}"
@@ -186,13 +188,15 @@ def _found(
     return rows
 
 
-def _certified(found: gd.advice.LeastBudget, path: Path) -> tuple[str, str]:
+def _certified(found: gd.advice.LeastBudget, path: Path) -> list[tuple[str, str]]:
+    """Write the proof of the lower side, or warn why no file can hold it."""
     proof = None if found.impossible is None else found.impossible.certificate
     if not isinstance(proof, gd.bounds.Certificate):
         why = "nothing is proved" if found.impossible is None else found.impossible.statement
-        raise ValueError(f"--out {path} has nothing to write, as the proof has no file: {why}")
+        display.warn(f"--out {path} was not written, as the proof has no file: {why}")
+        return []
     proof.save(path)
-    return ("certificate", f"{path}; verify it with: geomdp check-bound {path}")
+    return [("certificate", f"{path}; verify it with: geomdp check-bound {path}")]
 
 
 def _print_tables(found: gd.advice.LeastBudget) -> None:

@@ -135,11 +135,12 @@ def _regression(
 
 
 def _columns(released: CovarianceTable) -> Columns:
-    """The columns of the file: names, means, covariances, and the noise of the covariances."""
+    """The columns of the file: names, means and covariances, each with the size of its noise."""
     matrix, noise = released.frame, released.noise_std
     return {
         "column": list(matrix.columns),
         "mean": released.mean.to_numpy(),
+        "noise_std of the mean": released.mean_noise_std.to_numpy(),
         **{f"covariance with {name}": matrix[name].to_numpy() for name in matrix.columns},
         **{f"noise_std with {name}": noise[name].to_numpy() for name in matrix.columns},
     }

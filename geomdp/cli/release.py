@@ -56,8 +56,11 @@ def check_confidence(confidence: float) -> None:
         raise ValueError(f"--confidence must be at most {MOST_CONFIDENCE}, got {confidence!r}")
 
 
-def check_form(*, unbiased: bool, projected: bool) -> None:
+def check_form(*, unbiased: bool, projected: bool, synthetic: bool) -> None:
     """Raise ``ValueError`` if two forms of the answers are asked for."""
+    if synthetic and (unbiased or projected):
+        given = "--unbiased" if unbiased else "--projected"
+        raise ValueError(f"--synthetic needs fitted tables and excludes {given}")
     if unbiased and projected:
         raise ValueError("give either --unbiased or --projected: projected answers are biased")
 
@@ -107,7 +110,9 @@ def release(
         lambda: flags.check_whole("--seed", seed, minimum=0),
         lambda: flags.check_normaliser(n, relation),
         lambda: check_confidence(confidence),
-        lambda: check_form(unbiased=not consistent, projected=projected),
+        lambda: check_form(
+            unbiased=not consistent, projected=projected, synthetic=synthetic is not None
+        ),
         lambda: payment.check(provable=provable),
         lambda: files.check(force, inputs=(data, schema, ledger, plan)),
     )
@@ -181,6 +186,7 @@ def _carry_out(
             unbiased=request.unbiased,
             projected=request.projected,
             integers=request.integers,
+            synthetic=files.synthetic is not None,
             ledger=account,
             client=client,
             rng=request.seed,

@@ -135,6 +135,11 @@ class Consistency:
         found = Fits(JointTables(self.task.tables, weights), additive)
         return found if found.shows_noise else None
 
+    @property
+    def fits(self) -> bool:
+        """Whether a fit is tried. It is found, unless the search for it does not converge."""
+        return self._fits is not None
+
     @cached_property
     def _form(self) -> Form:
         """Properties of projected answers."""

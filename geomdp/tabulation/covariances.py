@@ -80,6 +80,16 @@ class CovarianceTable:
         return f"<p>{html.escape(heading)}</p>{self.frame.to_html()}"
 
     @property
+    def mean_noise_std(self) -> pd.Series[float]:
+        """Standard deviation of the noise on each mean (d,), in units of the columns."""
+        import pandas as pd
+
+        d, squares = len(self.frame), np.zeros(len(self.frame))
+        for draws in _draws(self.mechanism):
+            squares += (draws[:, :d] ** 2).sum(axis=0)
+        return pd.Series(np.sqrt(squares / DRAWS) * self.scales, index=self.frame.columns)
+
+    @property
     def noise_std(self) -> pd.DataFrame:
         """Standard deviation of the noise on each covariance (d, d) in units of the columns, before
         the matrix was made psd: to first order in the noise, from 2000 public draws of it.

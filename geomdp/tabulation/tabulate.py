@@ -27,7 +27,7 @@ from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
 from geomdp.tabulation.entropic import Chosen
 from geomdp.tabulation.tasks import Asked, Table, Task, task_of
-from geomdp.workloads import Workload
+from geomdp.workloads import Prefixes, ProductQueries, Ranges, Workload
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -58,6 +58,7 @@ def release(
     unbiased: bool = False,
     projected: bool = False,
     integers: bool = False,
+    synthetic: bool = False,
     ledger: Ledger | None = None,
     client: Client | None = None,
     rng: RandomState = None,
@@ -101,6 +102,9 @@ def release(
     integers : bool
         Whether counts are whole numbers. Fitted tables become those of n synthetic records, which
         agree; other tables are rounded, and those that add up still do afterwards.
+    synthetic : bool
+        Whether `Tabulation.synthetic` will be called. ``ValueError`` then, before anything is paid,
+        if tables cannot be fitted.
     ledger : Ledger, optional
         The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
         pays after all records are found valid and before the release.
@@ -186,6 +190,12 @@ def release(
         last = Consistency(task, chosen, adjacency, projected=projected)
         last.set_up()
         chosen = last.mechanism
+    if synthetic and (last is None or not last.fits):
+        raise ValueError(
+            "synthetic records need tables that can be fitted to one distribution: ask for cells "
+            "of tables under replace-one, with few enough combinations of levels, with noise that "
+            "matters, and neither unbiased nor projected"
+        )
     LOG.info("releasing")
     released = chosen.release(counted, rng=rng, ledger=ledger)
     released = replace(released, guarantee=released.guarantee.without_claim(task.caveat))
@@ -432,8 +442,8 @@ class Tabulation:
         ``ValueError`` for a mechanism without additive noise.
 
         The intervals are centred at the noisy answers (X-INT), whose distribution is public, not at
-        the reported answers. Intervals for cells of tables are cut off at 0 and, under replace-one,
-        at 1.
+        the reported answers. Intervals for shares (cells of tables, prefixes, ranges) are cut off
+        at 0 and, under replace-one, at 1.
 
         Parameters
         ----------
@@ -448,8 +458,11 @@ class Tabulation:
         reach = reach / self._weights
         noisy = self.unbiased
         # Under add/remove, a share can exceed 1 if n is too small.
-        most_one = self.task.tables and self.guarantee.adjacency is Adjacency.REPLACE_ONE
-        low, high = 0.0 if self.task.tables else -np.inf, 1.0 if most_one else np.inf
+        shares = bool(self.task.tables) or isinstance(self.task.workload, Prefixes | Ranges)
+        if isinstance(self.task.workload, ProductQueries):
+            shares = self.task.workload.counts_records
+        most_one = shares and self.guarantee.adjacency is Adjacency.REPLACE_ONE
+        low, high = 0.0 if shares else -np.inf, 1.0 if most_one else np.inf
         return np.clip(noisy - reach, low, high), np.clip(noisy + reach, low, high)
 
     @property

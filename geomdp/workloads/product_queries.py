@@ -117,6 +117,13 @@ class ProductQueries(LinearMap):
         rows = [factor for factor in self.factors if factor is not None]
         return self.workload.whole_answers and all((row == np.rint(row)).all() for row in rows)
 
+    @property
+    def counts_records(self) -> bool:
+        """Whether each answer is a share of the records: all values are 0 or 1, without weights."""
+        rows = [factor for factor in self.factors if factor is not None]
+        plain = bool((self.workload.table_weights == 1).all())
+        return plain and all(np.isin(row, (0, 1)).all() for row in rows)
+
     @cached_property
     def matrix(self) -> FloatArray:  # type: ignore[override]
         """The map (m, cells) from all cells; `WorkloadSizeError` above 2^26 entries."""

@@ -35,6 +35,7 @@ def test_almost_without_noise_the_file_holds_the_covariances(run):
     found, records = pd.read_csv("found.csv"), pd.read_csv("pay.csv")[["age", "pay"]]
     assert list(found["column"]) == ["age", "pay"]
     np.testing.assert_allclose(found["mean"], records.mean(), rtol=1e-5)
+    assert (found["noise_std of the mean"] > 0).all()
     columns = ["covariance with age", "covariance with pay"]
     np.testing.assert_allclose(found[columns], records.cov(ddof=0), rtol=1e-4)
     assert (found[["noise_std with age", "noise_std with pay"]] > 0).all(axis=None)

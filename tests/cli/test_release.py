@@ -112,8 +112,17 @@ def test_synthetic_records_are_written_beside_the_answers(run):
     assert len(drawn) == N
     assert set(drawn["region"]) <= set(tidy["region"].dropna())
     assert "--synthetic would overwrite" in run(line.replace("a.csv", "c.csv")).err
-    _, out, _ = run(f"{line} --unbiased --force")
-    assert "no records, because they need tables fitted" in out
+    paid = "--ledger l.ledger --budget epsilon=9"
+    for flags, message in (
+        ("--unbiased", "--synthetic needs fitted tables and excludes --unbiased"),
+        ("--projected", "excludes --projected"),
+        ("--adjacency add-remove --n 100", "synthetic records need tables that can be fitted"),
+    ):
+        line = f"{ASK} --workload marginals:2 --out c.csv --synthetic t.csv {paid} {flags}"
+        code, _, err = run(line)
+        assert code != 0
+        assert message in err
+        assert not Path("t.csv").exists()
     for name, message in (("b.csv", "must not name a file of --out"), ("s.txt", "ending in .csv")):
         code, _, err = run(f"{ASK} --workload marginals:2 --seed 1 --out b.csv --synthetic {name}")
         assert code != 0
