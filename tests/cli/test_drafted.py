@@ -362,9 +362,9 @@ def test_the_format_for_editors_is_printed(run):
     ],
 )
 def test_python_warns_of_a_large_epsilon(privacy, says):
+    # For so large a rho, the best mechanism is purely private, and warns of its epsilon.
+    gaussian = gd.mechanisms.Gaussian if isinstance(privacy, gd.ZCDP) else None
     with pytest.warns(UserWarning, match=says) as warned:
-        # For so large a rho, the best mechanism is purely private, and warns of its epsilon.
-        gaussian = gd.mechanisms.Gaussian if isinstance(privacy, gd.ZCDP) else None
         gd.release(FRAME, PUBLIC, "marginals:1", privacy=privacy, mechanism=gaussian)
     assert [Path(warning.filename) for warning in warned] == [Path(__file__)]
 
