@@ -228,6 +228,8 @@ def _summary(
     weighted = "" if equal else ", each error times its weight"
     intervals = f", with {100 * request.confidence:.6g}% intervals" if answers.has_intervals else ""
     rmse = display.in_words(answers.predicted_rmse) + weighted
+    if request.integers:
+        rmse += ", before counts are made whole"
     if answers.estimated_rmse is not None:
         rmse += f"; {answers.estimated_rmse:.4g} by an estimate from this release (Stein)"
     return [

@@ -98,6 +98,7 @@ def test_unbiased_answers_are_the_noisy_ones(run):
     assert (tidy.answer < 0).any()
     code, out, _ = run(f"{ASK} --workload marginals:2 --seed 1 --out whole.csv --integers")
     assert (code, f"whole counts of {N} synthetic records" in out) == (0, True)
+    assert "before counts are made whole" in out
     counts = pd.read_csv("whole.csv")
     assert counts["count"].dtype == np.int64
     assert (counts.groupby("table")["count"].sum() == N).all()
