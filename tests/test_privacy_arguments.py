@@ -101,6 +101,7 @@ CALLS: list[partial[Any]] = [
     partial(privacy.zcdp_to_approx_optimal_order, privacy=RHO, delta=1e-6),
     partial(proved_gaussian_scale, 1, privacy=RHO),
     partial(proved_shortcut_scale, 1, privacy=DELTA, steps=2),
+    partial(gd.budget_for, SMALL, n=10, targets=[advice.HalfWidth(0.1)], adjacency=REPLACE),
     partial(mechanisms.Laplace, SMALL, **OFFLINE),
     partial(mechanisms.Geometric, SMALL, **OFFLINE),
     partial(mechanisms.LatticeBox, SMALL, **OFFLINE),
@@ -210,7 +211,15 @@ CALLS: list[partial[Any]] = [
     partial(upper.jl_mechanism_rows, 5, n=N, epsilon=1.0),
 ]
 #: Classes of results and plans. No noise is calibrated to their fields, so they need no row.
-RESULTS = {advice.Plan, audit.AuditResult, InstanceOptimality}
+RESULTS = {
+    advice.Impossible,
+    advice.LeastBudget,
+    advice.Plan,
+    audit.AuditResult,
+    InstanceOptimality,
+}
+#: Functions whose `privacy` makes a definition from a number: see the test of it.
+MAKERS = {gd.budget_for: {"privacy"}}
 
 
 def label(call: partial[Any]) -> str:
@@ -230,6 +239,12 @@ def test_bad_arguments_about_privacy_are_refused(call, name):
     for bad in BAD[name]:
         with pytest.raises(ValueError, match=name):
             call(**{name: bad})
+
+
+@pytest.mark.parametrize("bad", [1.0, "1-DP", gd.PureDP(1.0), gd.ApproxDP, None])
+def test_a_least_budget_needs_what_makes_a_definition(bad):
+    with pytest.raises(ValueError, match="privacy must make a definition of privacy from a number"):
+        gd.budget_for(SMALL, n=10, targets=[advice.HalfWidth(0.1)], privacy=bad)
 
 
 @pytest.mark.parametrize("bad", BAD["adjacency"])
@@ -279,6 +294,6 @@ def test_every_public_callable_has_a_row():
         f"{value.__name__}({name})"
         for value in public_objects().values()
         if value not in RESULTS and not inspect.isabstract(value)
-        for name in parameters(value) - covered.get(value, set())
+        for name in parameters(value) - covered.get(value, set()) - MAKERS.get(value, set())
     }
     assert not missing

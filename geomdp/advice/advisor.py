@@ -288,7 +288,7 @@ class Advice:
         simulated_rmse is the error on uniform data in simulated releases, NaN if there were none.
         The column why gives the source of the prediction, or the reason why predicted_rmse is NaN.
         """
-        from geomdp.advice.comparison import PrintedTable  # pandas: a slow import
+        from geomdp.advice.printed_table import PrintedTable  # pandas: a slow import
 
         return PrintedTable(list(self.rows), columns=COLUMNS)
 

@@ -495,7 +495,7 @@ class Bracket:
         Lower bounds come first, then upper bounds, both from best to worst, and then the methods
         and mechanisms that give no bound, with the side "none".
         """
-        from geomdp.advice.comparison import PrintedTable
+        from geomdp.advice.printed_table import PrintedTable
 
         rows = [
             (bound.side.value, bound.records, bound.statement, "; ".join(bound.assumptions))

@@ -68,6 +68,16 @@ class Asked(NamedTuple):
         return max(target.error(mechanism) / target.limit for target in self.targets)
 
 
+def _check_definition(privacy: Callable[[float], Privacy]) -> None:
+    try:
+        check_privacy(privacy(1.0))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "privacy must make a definition of privacy from a number, such as gd.PureDP, gd.ZCDP "
+            f"or functools.partial(gd.ApproxDP, delta=1e-6), got {privacy!r}"
+        ) from error
+
+
 # The lower side: budgets that are proved to be too small
 
 
@@ -395,7 +405,7 @@ class LeastBudget:
     @property
     def table(self) -> pd.DataFrame:
         """`predictions` as a data frame."""
-        from geomdp.advice.comparison import PrintedTable
+        from geomdp.advice.printed_table import PrintedTable
 
         return PrintedTable(self.predictions(), columns=TableErrors._fields)
 
@@ -514,7 +524,7 @@ def budget_for(
     for target in checked:
         require_type(target, Target, "each of targets")
         target.queries(workload)
-    check_privacy(privacy(1.0))
+    _check_definition(privacy)
     asked = Asked(
         workload, whole(n, "n"), checked, privacy, checked_adjacency(adjacency), exact_only
     )

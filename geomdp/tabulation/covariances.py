@@ -62,6 +62,18 @@ class CovarianceTable:
         The noisy mean and svec of the noisy second moments of the mapped columns.
     scales : (d,) array
         The units of each column that are one unit of its mapped column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"age": {"bounds": [0, 100]}, "pay": {"bounds": [0, 9]}})
+    >>> frame = pd.DataFrame({"age": [20, 40] * 5000, "pay": [2, 4] * 5000})
+    >>> found = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(1.0), rng=0)
+    >>> found.mean.round(0).to_dict()
+    {'age': 30.0, 'pay': 3.0}
+    >>> found.noise_std.shape
+    (2, 2)
     """
 
     frame: pd.DataFrame
@@ -207,6 +219,16 @@ class Regression:
         The prediction where all predictors are 0, from the noisy means.
     guarantee : Guarantee
         The guarantee of the release: regression is post-processing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"age": {"bounds": [0, 100]}, "pay": {"bounds": [0, 9]}})
+    >>> frame = pd.DataFrame({"age": [20, 40, 60] * 5000, "pay": [2, 4, 6] * 5000})
+    >>> found = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(9.0), rng=0)
+    >>> found.regression("pay").frame["coefficient"].round(2).to_dict()
+    {'age': 0.1}
     """
 
     target: str

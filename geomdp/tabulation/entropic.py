@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.optimize import minimize
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
@@ -372,6 +371,8 @@ def fit(
     l (m,) that minimise ||l||^2 / 2 - <l, y> + tau log Z(l). The duality gap at l is
     ||y - l - A p(l)||^2 / 2; A p(l) is at most the root of twice the gap away from the fit.
     """
+    from scipy.optimize import minimize  # slow import
+
     best = Model(noisy, start, math.inf)
 
     def dual(multipliers: FloatArray) -> tuple[float, FloatArray]:

@@ -28,7 +28,7 @@ from geomdp.cli.outputs import OutputFiles, encoded
 from geomdp.data.columns import is_shown
 from geomdp.plotting.error_curves import ErrorCurve
 from geomdp.privacy import Exact, Guarantee, Ledger, PureDP
-from geomdp.tabulation.tabulate import CovarianceTable
+from geomdp.tabulation import CovarianceTable
 
 #: Number of labels, in groups that a test shows together.
 LABELS, GROUP = 1000, 20
@@ -181,7 +181,7 @@ def test_a_notebook_shows_labels_as_text(monkeypatch):
     for shown, ours, expected in (
         (answers, set(), labels),
         (release, {"b"}, labels),
-        (CovarianceTable(wide, *said), set(), labels),
+        (CovarianceTable(wide, wide.iloc[0], *said, None, None, None), set(), labels),
         (ErrorCurve(wide, figure), set(), [text.get_text() for text in figure.texts]),
     ):
         page = _Page(shown._repr_html_())

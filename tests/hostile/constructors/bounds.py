@@ -1,10 +1,10 @@
-"""Constructors of bounds and metrics, and of the codes, packings and lines for lower bounds."""
+"""Constructors of bounds, targets, metrics, and of codes, packings and lines for lower bounds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from geomdp import bounds, workloads
+from geomdp import advice, bounds, workloads
 from geomdp.bounds.code_packings import greedy_code
 from tests.hostile.constructors.row import Constructor, of
 
@@ -12,6 +12,10 @@ CODE = bounds.ReedSolomon(13, 4, 2)
 BITS = greedy_code(8, 2)
 
 BOUNDS: dict[str, Constructor] = {
+    **{
+        kind.__name__: of(kind, "limit:positive", limit=0.1, over=["a", "b"])
+        for kind in (advice.RootMeanSquare, advice.HalfWidth, advice.LargestError)
+    },
     "Bound": of(
         bounds.Bound,
         "side:object",

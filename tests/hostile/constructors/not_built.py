@@ -12,10 +12,13 @@ LOADED = "a result; its files are hostile input, see test_file_bytes"
 NOT_BUILT = {
     "advice.Advice": RESULT,
     "advice.Bracket": RESULT,
+    "advice.Impossible": RESULT,
+    "advice.LeastBudget": RESULT,
     "advice.Plan": LOADED,
     "audit.AuditResult": RESULT,
     "bodies.Halfspace": RESULT,
     "bounds.Certificate": LOADED,
+    "bounds.ConfidentAnswers": RESULT,
     "bounds.Line": RESULT,
     "geometry.Estimate": RESULT,
     "geometry.Projection": RESULT,
@@ -24,5 +27,7 @@ NOT_BUILT = {
     "mechanisms.SmoothRelease": LOADED,
     "mechanisms.SparseSummary": LOADED,
     "noise.Level": PIECE,
+    "tabulation.CovarianceTable": RESULT,
+    "tabulation.Regression": RESULT,
     "tabulation.Tabulation": RESULT,
 }
