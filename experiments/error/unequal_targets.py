@@ -34,7 +34,7 @@ class Subject(ex.Curve):
 
     SINGLE = r"four columns alone, $\rho$", "C0", "o"
     PAIRS = r"six pairs, $\rho$", "C2", "s"
-    PURE = r"six pairs, $\varepsilon$", "C3", "^"
+    PURE = r"six pairs, $\varepsilon$", "C4", "^"
 
     @property
     def workload(self) -> gd.workloads.MarginalTables:
@@ -163,7 +163,13 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         axes.set_ylim(0, 1.4)
     ts = pd.Series(np.geomspace(1, float(found.looseness.max()), 60))
     ex.draw_theory(left, ts, by_theory(ts), "C7", THEORY)
-    return ex.shared_legend(figure, {"tables": [*Subject], "theory": [THEORY]})
+    ex.label_curves(left, [THEORY])
+    ex.label_curves(right, [*Subject])
+    return ex.headline(
+        figure,
+        "Weights meet unequal targets with half to a quarter of the budget",
+        "One table within a limit, the others within $t$ times that limit.",
+    )
 
 
 QUICK = ex.Sweep(ex.product(Config, tuple(Subject), (1.0, 2.0, 4.0)))

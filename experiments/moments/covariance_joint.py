@@ -196,7 +196,7 @@ class Look(ex.Curve):
     SECOND = "$d=5$, $n=300$", "C4", "^"
     THIRD = "$d=10$, $n=1000$", "C0", "D", ex.HOLLOW
     FOURTH = "$d=20$, $n=1000$", "C5", "v"
-    FIFTH = "$d=50$, $n=2000$", "C0", "o"
+    FIFTH = "$d=50$, $n=2000$", "C6", "P"
 
 
 LOOKS = Look.looks()
