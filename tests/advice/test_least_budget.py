@@ -180,7 +180,7 @@ def test_the_data_sets_of_the_proof_are_as_far_apart_as_it_says():
         ({"targets": [RootMeanSquare(2.0)]}, "any budget meets them"),
         ({"targets": [0.1]}, "each of targets"),
         ({"n": 0}, "n must be"),
-        ({"privacy": lambda budget: budget}, "privacy must be"),
+        ({"privacy": lambda budget: budget}, "privacy must make"),
     ],
 )
 def test_bad_arguments_are_refused(change, said):
