@@ -126,15 +126,11 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     yield ex.agrees_with_prediction(name, "X-PROD, GEN-2", table, ("asked",))
 
 
-LOOKS = {
-    "cells": ex.Look("C0", "o"),
-    "best": ex.Look("C4", "s", filled=False),
-    "bound": ex.Look("C2", "^", filled=False),
-}
-NAMES = {
-    "cells": "best noise\non cells",
-    "best": "all strategies",
-    "bound": "SVD bound",
+#: The columns that are drawn, with their names and looks.
+SHOWN = {
+    "cells": ("best noise\non cells", ex.Look("C0", "o")),
+    "best": ("all strategies", ex.Look("C4", "s", filled=False)),
+    "bound": ("SVD bound", ex.Look("C2", "^", filled=False)),
 }
 
 
@@ -143,15 +139,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     figure = ex.Figure(figsize=(7.2, 1.8 + 0.27 * len(known)))
     axes = figure.subplots()
     heights = np.arange(len(known))
-    for column, look in LOOKS.items():
-        axes.plot(
-            known[column] / known.predicted,
-            heights,
-            look.marker,
-            color=look.colour,
-            fillstyle="full" if look.filled else "none",
-            label=NAMES[column],
-        )
+    for column, (name, look) in SHOWN.items():
+        ex.draw_points(axes, known[column] / known.predicted, heights, look, name, line="none")
     axes.axvline(1, color="black", lw=0.8)
     names = [f"{asked}; {row.width}-way" for asked, row in known.iterrows()]
     axes.set_yticks(heights, names, size=9)

@@ -109,6 +109,27 @@ def is_diagonal(matrix: FloatArray) -> bool:
     return bool(np.count_nonzero(matrix) == np.count_nonzero(np.diag(matrix)))
 
 
+def conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray], target: FloatArray, goal: float, most: int
+) -> FloatArray:
+    """x (n,) with A x near `target`, for the product with a symmetric A with eigenvalues above 0.
+
+    It stops when the residual has a length of at most `goal`, or after `most` products.
+    """
+    found, residual, direction = np.zeros_like(target), target, target
+    square = float(target @ target)
+    for _ in range(most):
+        if math.sqrt(square) <= goal:
+            break
+        image = product(direction)
+        length = square / float(direction @ image)
+        found = found + length * direction
+        residual = residual - length * image
+        new_square = float(residual @ residual)
+        direction, square = residual + new_square / square * direction, new_square
+    return found
+
+
 def zero_sum_basis(size: int) -> FloatArray:
     """Orthonormal Helmert contrasts (size, size - 1): column j compares entries 0..j with j + 1."""
     basis = np.zeros((size, size - 1))

@@ -12,7 +12,7 @@ from geomdp._numerics.files import write_together
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import options, whole_number
-from geomdp.cli.outputs import check_free, check_place
+from geomdp.cli.outputs import FIGURE, check_free, check_place
 from geomdp.privacy import Privacy
 from geomdp.privacy.definitions import printed, printed_down
 
@@ -37,8 +37,6 @@ Result:
     FILE.json holds the proof that a smaller budget is impossible, for `geomdp check-bound`.
 """)
 
-#: Endings of the files of a figure.
-FIGURE = (".png", ".svg", ".csv")
 #: At most this many tables are printed, those with the largest errors.
 SHOWN = 12
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Endings of the files of tables. The ending determines the format.
 CSV, PARQUET = ".csv", ".parquet"
+#: Endings of the files of a figure.
+FIGURE = (".png", ".svg", ".csv")
 #: A spreadsheet takes text that begins with one of these characters for a formula.
 FORMULA = "=+-@"
 #: The columns of a table by name: lists of labels, None for no label, and arrays of numbers.
@@ -56,10 +58,9 @@ class OutputFiles:
         inputs = list(inputs)
         check_output(self.answers, (CSV, PARQUET), overwrite, inputs, beside=".privacy.json")
         if self.synthetic is not None:
-            check_place(self.synthetic, CSV, PARQUET, flag="--synthetic")
             if self.synthetic.resolve() in (self.answers.resolve(), self.record.resolve()):
                 raise ValueError(f"--synthetic must not name a file of --out, got {self.synthetic}")
-            check_free([self.synthetic], overwrite, inputs, flag="--synthetic")
+            check_output(self.synthetic, (CSV, PARQUET), overwrite, inputs, flag="--synthetic")
 
     def room(self, task: Task, schema: Schema) -> dict[Path, int]:
         """Bytes that the files need at most, in the order of writing: a row has a label in at most
@@ -166,12 +167,13 @@ def check_output(
     force: bool,
     inputs: Iterable[Path | None],
     beside: str = "",
+    flag: str = "--out",
 ) -> None:
-    """`check_place` and `check_free` for --out, if given, and for the file with ending `beside`."""
+    """`check_place` and `check_free` for the file of `flag`, if given, and the one `beside` it."""
     if out is not None:
-        check_place(out, *endings)
+        check_place(out, *endings, flag=flag)
         written = [out.with_suffix(beside)] if beside else []
-        check_free([out, *written], force, inputs)
+        check_free([out, *written], force, inputs, flag=flag)
 
 
 def check_place(out: Path, *endings: str, flag: str = "--out") -> None:

@@ -17,7 +17,7 @@ from geomdp._validation import LARGEST_WHOLE
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import options, real, whole_number
-from geomdp.cli.outputs import check_free, check_output, check_place
+from geomdp.cli.outputs import FIGURE, check_free, check_output, check_place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -406,7 +406,7 @@ def curve(
     force: flags.Force = False,
 ) -> None:
     """Draw predicted error against n for every mechanism, and a lower bound for all mechanisms."""
-    paths = {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}
+    paths = {end: out.with_suffix(end) for end in FIGURE}
     (privacy, question), ns = check_together(
         lambda: check_together(
             lambda: flags.parse_privacy(epsilon, delta, rho),

@@ -7,7 +7,7 @@ the expected largest |Z_i| of a noise vector Z.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeGuard
 
 import numpy as np
@@ -108,7 +108,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     if _is_slow(noise) and draws == REPLAYED:
         sizes = np.abs(_replayed(noise))
         return np.asarray(np.partition(sizes, rank - 1, axis=0)[rank - 1])
-    return np.asarray(_largest(noise, draws, draws - rank + 1)[0])
+    return np.asarray(_largest(_blocks(noise, draws), draws - rank + 1)[0])
 
 
 def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
@@ -204,29 +204,29 @@ def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)
 
 
-def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
+def public_blocks(
+    sample: Callable[[np.random.Generator, int], FloatArray], draws: int, rows: int
+) -> Iterator[FloatArray]:
+    """Public draws of noise, in blocks of at most `rows`; `sample` draws a number of them."""
     rng = np.random.default_rng(PUBLIC_SEED)
-    rows = max(1, BLOCK_ENTRIES // noise.dimension)
     for start in range(0, draws, rows):
-        yield noise.sample(rng, min(rows, draws - start))
+        yield sample(rng, min(rows, draws - start))
+
+
+def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
+    return public_blocks(noise.sample, draws, max(1, BLOCK_ENTRIES // noise.dimension))
 
 
 def _of_cells(noise: PairedNoise, cells: IntArray, draws: int, rank: int) -> FloatArray:
     """Quantiles (m,) of |Z_j| from `draws` of one cell of each table: they all have one law."""
     assert isinstance(noise.body, TableMoments)
-    rng, levels = np.random.default_rng(PUBLIC_SEED), noise.body.levels
+    levels = noise.body.levels
     rows = max(1, BLOCK_ENTRIES // (2 * len(levels) * sum(levels)))
-    blocks = (noise.sample_cells(rng, min(rows, draws - a)) for a in range(0, draws, rows))
-    found = _largest_of(blocks, draws - rank + 1)[0]
+    found = _largest(public_blocks(noise.sample_cells, draws, rows), draws - rank + 1)[0]
     return np.where(cells[:, 0] < 0, 0.0, found[cells[:, 0], cells[:, 1]])
 
 
-def _largest(noise: Noise, draws: int, count: int) -> FloatArray:
-    """The `count` largest |Z_j| over public draws; the first row (m,) has the least of them."""
-    return _largest_of(_blocks(noise, draws), count)
-
-
-def _largest_of(blocks: Iterable[FloatArray], count: int) -> FloatArray:
+def _largest(blocks: Iterable[FloatArray], count: int) -> FloatArray:
     """The `count` largest moduli of each entry over blocks of draws, the least of them first."""
     kept: FloatArray | None = None
     for block in blocks:

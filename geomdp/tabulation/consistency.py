@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from geomdp._numerics.linalg import conjugate_gradients
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import nearest_in_simplex
 from geomdp.geometry.projection import ConeProjector, Projector
@@ -403,21 +404,14 @@ class LocalPolytope:
         self, gradient: FloatArray, active: BoolArray, penalty: float, least: float
     ) -> FloatArray:
         """Newton's step -(I + s B_A^T B_A)^-1 g for the gradient g, by conjugate gradients."""
-        step, residual = np.zeros_like(gradient), -gradient
-        direction, square = residual, float(residual @ residual)
-        # Two digits of the step suffice: more take longer than the steps that they save.
-        goal = max(1e-2 * math.sqrt(square), least)
-        for _ in range(MAX_PRODUCTS):
-            if math.sqrt(square) <= goal:
-                break
+
+        def product(direction: FloatArray) -> FloatArray:
             curved = np.where(active, self._basis @ direction, 0.0)
-            product = direction + penalty * (self._transpose @ curved)
-            length = square / float(direction @ product)
-            step = step + length * direction
-            residual = residual - length * product
-            new_square = float(residual @ residual)
-            direction, square = residual + new_square / square * direction, new_square
-        return step
+            return np.asarray(direction + penalty * (self._transpose @ curved))
+
+        # Two digits of the step suffice: more take longer than the steps that they save.
+        goal = max(1e-2 * math.sqrt(float(gradient @ gradient)), least)
+        return conjugate_gradients(product, -gradient, goal, MAX_PRODUCTS)
 
     def _inside(
         self, start: FloatArray, multipliers: FloatArray, cells: FloatArray

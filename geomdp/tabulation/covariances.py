@@ -6,6 +6,7 @@ import html
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +15,11 @@ from geomdp._numerics.linalg import unsvec
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import probability
-from geomdp.data import Schema, encode, source_of
+from geomdp.data import Schema, source_of
+from geomdp.data.tallies import encode_source
 from geomdp.mechanisms import Covariance, Prediction
 from geomdp.mechanisms.covariance import refuse_private_count
+from geomdp.noise.tails import public_blocks
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy
 from geomdp.tabulation.tabulate import require_budget
 from geomdp.tabulation.tasks import chosen_columns
@@ -96,10 +99,7 @@ class CovarianceTable:
         """Standard deviation of the noise on each mean (d,), in units of the columns."""
         import pandas as pd
 
-        d, squares = len(self.frame), np.zeros(len(self.frame))
-        for draws in _draws(self.mechanism):
-            squares += (draws[:, :d] ** 2).sum(axis=0)
-        return pd.Series(np.sqrt(squares / DRAWS) * self.scales, index=self.frame.columns)
+        return pd.Series(self._noise_std[0] * self.scales, index=self.frame.columns)
 
     @property
     def noise_std(self) -> pd.DataFrame:
@@ -108,14 +108,20 @@ class CovarianceTable:
         """
         import pandas as pd
 
-        squares = np.zeros((len(self.frame), len(self.frame)))
-        for draws in _draws(self.mechanism):
-            squares += (_changes(self.mechanism, self.noisy, draws) ** 2).sum(axis=0)
-        deviations = np.sqrt(squares / DRAWS)
-        names = self.frame.columns
+        deviations, names = self._noise_std[1:], self.frame.columns
         return pd.DataFrame(
             deviations * np.outer(self.scales, self.scales), index=names, columns=names
         )
+
+    @cached_property
+    def _noise_std(self) -> FloatArray:
+        """Deviations of the mean, and below of the covariances, of mapped columns: (1 + d, d)."""
+        d = len(self.frame)
+        squares = np.zeros((1 + d, d))
+        for draws in _draws(self.mechanism):
+            squares[0] += (draws[:, :d] ** 2).sum(axis=0)
+            squares[1:] += (_changes(self.mechanism, self.noisy, draws) ** 2).sum(axis=0)
+        return np.sqrt(squares / DRAWS)
 
     def regression(
         self, target: str, predictors: Sequence[str] | None = None, *, confidence: float = 0.95
@@ -281,10 +287,8 @@ def _least_squares(
 
 def _draws(mechanism: Covariance) -> Iterator[FloatArray]:
     """2000 public draws of the noise on mean and second moments, in blocks."""
-    rng, d = np.random.default_rng(PUBLIC_SEED), mechanism.workload.d
-    rows = max(1, BLOCK_ENTRIES // d**2)
-    for start in range(0, DRAWS, rows):
-        yield mechanism.noise_draws(rng, min(rows, DRAWS - start))
+    rows = max(1, BLOCK_ENTRIES // mechanism.workload.d**2)
+    return public_blocks(mechanism.noise_draws, DRAWS, rows)
 
 
 def _changes(mechanism: Covariance, noisy: FloatArray, draws: FloatArray) -> FloatArray:
@@ -367,8 +371,7 @@ def covariance(
     refuse_private_count(adjacency)
     require_budget(ledger, Guarantee(privacy, adjacency, Exact()), chosen.caveat, rng, "Covariance")
     workload = SecondMoment(len(names))
-    source = source_of(records).written_as(chosen.csv)
-    chunks = list(encode(source.chunks(names), chosen.confirm(), workload.universe))
+    chunks = list(encode_source(source_of(records), chosen.confirm(), workload.universe))
     if n is None:
         n = sum(map(len, chunks))
         if n == 0:

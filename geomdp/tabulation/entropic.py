@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from geomdp._numerics.linalg import conjugate_gradients
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.mechanisms import AdditiveMechanism, Prediction, PredictionKind
@@ -594,26 +595,14 @@ class Fits:
         tau, offset = kappa * self._square / len(noisy), self._offset(noisy, prior)
         covariance = self._joint.covariance(model.multipliers / tau + offset)
         total = 0.0
+
+        def product(v: FloatArray) -> FloatArray:
+            return v + covariance(v) / tau
+
         for draw in self._draws:
             # (I + C)^-1 C Z = Z - (I + C)^-1 Z, and this matrix is symmetric.
-            smooth = draw - _solved(covariance, tau, draw)
+            goal = RESIDUAL * math.sqrt(float(draw @ draw))
+            smooth = draw - conjugate_gradients(product, draw, goal, MOST)
             moved = self._offset(noisy + SHARE * draw, prior) - offset
             total += float(smooth @ (draw + tau / SHARE * moved))
         return total / float(np.sum(self._draws**2))
-
-
-def _solved(covariance: CellCovariance, tau: float, draw: FloatArray) -> FloatArray:
-    """(I + C / tau)^-1 draw for the matrix C of a covariance, by conjugate gradients."""
-    found, residual, direction = np.zeros_like(draw), draw, draw
-    square = float(draw @ draw)
-    goal = RESIDUAL**2 * square
-    for _ in range(MOST):
-        if square <= goal:
-            break
-        product = direction + covariance(direction) / tau
-        length = square / float(direction @ product)
-        found = found + length * direction
-        residual = residual - length * product
-        new_square = float(residual @ residual)
-        direction, square = residual + new_square / square * direction, new_square
-    return found

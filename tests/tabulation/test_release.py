@@ -295,16 +295,6 @@ def test_intervals_include_the_rounding_of_weighted_answers():
 BOUNDED = gd.data.Schema.from_dict(
     {"age": {"bounds": [0, 120]}, "income": {"bounds": [-100, 900]}, "smoker": bool}
 )
-ROWS = 500
-PRECISE = gd.PureDP(1e8)
-
-
-@pytest.fixture(scope="module")
-def people():
-    rng = np.random.default_rng(0)
-    age = rng.uniform(20, 90, ROWS)
-    income = 5 * age + rng.uniform(0, 300, ROWS)
-    return pd.DataFrame({"age": age, "income": income, "smoker": rng.random(ROWS) < 0.5})
 
 
 def test_a_schema_makes_workloads():
