@@ -16,6 +16,7 @@ Errors are those of noise alone. Run time on one core: quick 5 s, full 20 s.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,7 +142,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for axes, kinds in ((left, FOR_RHO), (right, tuple(DELTAS))):
         for noise in kinds:
             mine = table[table.noise == noise]
-            ex.draw_predicted(axes, mine, "setting", LOOKS[noise], noise.replace(" (", "\n("))
+            label = re.sub(r"delta = 1e-(\d)", r"$\\delta=10^{-\1}$", noise.replace(" (", "\n("))
+            ex.draw_predicted(axes, mine, "setting", LOOKS[noise], label)
         axes.axhline(1.0, color=ex.GREY, linewidth=0.8)
         axes.set_xscale("log")
         axes.set_ylim(0, 1.6)

@@ -115,8 +115,8 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
 
 TITLES = {
     Theorem.SEVEN: "Theorem 7:\n1-DP",
-    Theorem.EIGHT: "Theorem 8:\n(1, 1e-6)-DP",
-    Theorem.ONLINE: "Theorem 3.3:\n(1, 1e-6)-DP",
+    Theorem.EIGHT: "Theorem 8:\n$(1, 10^{-6})$-DP",
+    Theorem.ONLINE: "Theorem 3.3:\n$(1, 10^{-6})$-DP",
 }
 LOOK = ex.Look("C0", "o")
 STATED, PROMISED = "stated by\nthe theorem", "promised by\nthe mechanism"

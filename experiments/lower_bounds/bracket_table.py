@@ -430,7 +430,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     ex.shared_legend(figure, columns)
     return ex.headline(
         figure,
-        "For every workload, the number of records needed is known within 64 times",
+        "For every workload, the number of records needed is known within a factor of 64",
         rf"Pure DP, $\varepsilon={epsilon:g}$. Bars: from a proved lower to a proved upper bound.",
     )
 

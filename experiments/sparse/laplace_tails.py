@@ -185,7 +185,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     ex.shared_legend(figure, columns)
     return ex.headline(
         figure,
-        "The lemma's bound on tails loses up to six times the exponent",
+        "The exponent of the lemma's tail bound is up to six times too small",
         "Weighted sums of $T$ Laplace variables. Marks: every fourth simulated tail.",
     )
 
