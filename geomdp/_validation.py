@@ -146,3 +146,8 @@ def vector(values: npt.ArrayLike, dimension: int, name: str) -> FloatArray:
     if array.shape[0] != dimension:
         raise ValueError(f"{name} must have shape ({dimension},), got {array.shape}")
     return array
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun, such as "1 spend"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -228,7 +228,7 @@ def _constant(export: Export) -> str:
 DEFINITIONS = {
     Guarantees.PURE: "ε, which implies the others",
     Guarantees.PURE_OR_RHO: "ε, which implies (ε, δ); ρ",
-    Guarantees.PURE_OR_DELTA: "ε, which implies ρ; (ε, δ)",
+    Guarantees.PURE_OR_DELTA: "ε, which implies ρ (own ρ on a line); (ε, δ)",
     Guarantees.CONCENTRATED: "(ε, δ), ρ",
     Guarantees.ANY: "ε, (ε, δ), ρ",
 }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._validation import require_type, whole
+from geomdp._validation import plural, require_type, whole
 from geomdp.advice.candidates import FITTED, PROJECTED, candidate_named
 from geomdp.advice.comparison import (
     TIE,
@@ -142,7 +142,8 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
     sizes = f"With {setting.n} records the noise alone is {alone:.4g} per query"
     try:
         dimension = workload.affine_hull().dimension
-        sizes = f"The {workload.n_queries} answers vary in {dimension} dimensions. {sizes}"
+        answers = plural(workload.n_queries, "answer")
+        sizes = f"The workload has {answers}, in {plural(dimension, 'dimension')}. {sizes}"
     except WorkloadSizeError:
         pass  # the workload is too large to find the dimension
     if widest == 0:

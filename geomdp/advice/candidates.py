@@ -29,6 +29,7 @@ from geomdp.advice.setting import (
     check_tight_cone,
     check_whole,
     geometric_differs,
+    is_rho_of_line,
     knorm_differs,
     knorm_exact,
     lattice_box_differs,
@@ -122,13 +123,15 @@ class Guarantees(enum.Enum):
 
     PURE = "any; releases are epsilon-DP"
     PURE_OR_RHO = "any; for --delta, releases are epsilon-DP"
-    PURE_OR_DELTA = "any; for --rho, releases are epsilon-DP"
+    PURE_OR_DELTA = "any; for --rho, releases are epsilon-DP, unless answers are on a line"
     CONCENTRATED = "--epsilon --delta, or --rho"
     ANY = "any"
 
     def met_by(self, setting: Setting) -> Setting:
         """The setting, with a guarantee that the mechanism gives and that implies the one asked."""
         own = OWN_DEFINITIONS.get(self)
+        if self is Guarantees.PURE_OR_DELTA and is_rho_of_line(setting):
+            return setting
         if own is not None and not isinstance(setting.privacy, own):
             return replace(setting, privacy=setting.pure)
         if self is Guarantees.CONCENTRATED and isinstance(setting.privacy, PureDP):

@@ -30,9 +30,9 @@ from geomdp.noise import KNormNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.noise.knorm import MappedNoise
-from geomdp.privacy import Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
-from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads import Marginals, MarginalTables, Parities, Workload, WorkloadSizeError
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.product_queries import ProductQueries, cells_of
 from geomdp.workloads.structure import pair_levels
@@ -258,7 +258,18 @@ def geometric_differs(setting: Setting) -> None:
         setting = replace(setting, privacy=setting.pure)
     least = setting.made(Geometric).predicted_rmse.value
     if setting.made(Laplace).predicted_rmse.value < least * (1 + SAME_ERROR):
-        raise InapplicableError("the error of Laplace is larger by less than 0.01%")
+        raise InapplicableError("its error is not 0.01% below that of Laplace")
+
+
+def is_rho_of_line(setting: Setting) -> bool:
+    """Whether zCDP is asked for answers on a line, where noise of a ball is Laplace noise."""
+    workload = setting.workload
+    if not isinstance(setting.privacy, ZCDP) or workload.n_queries > MOST_COORDINATES:
+        return False
+    try:
+        return workload.affine_hull().dimension == 1
+    except WorkloadSizeError:
+        return False
 
 
 def check_lattice_box(setting: Setting) -> None:

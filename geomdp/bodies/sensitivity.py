@@ -138,11 +138,20 @@ def _kept_polytope(workload: Workload) -> Body:
 
 def hull_of(points: FloatArray) -> Body:
     """The hull of `points` (N, m): a `Simplex` if affinely independent, else a `VPolytope`."""
-    distinct = np.unique(points, axis=0)
+    distinct = _distinct(points)
     small = len(distinct) <= distinct.shape[1] + 1
     if small and AffineHull.of_points(distinct).dimension == len(distinct) - 1:
         return Simplex(distinct)
     return VPolytope(distinct)
+
+
+def _distinct(points: FloatArray) -> FloatArray:
+    """The different rows in increasing order. Cells of tables are in decreasing order already."""
+    ascending = points[::-1]
+    steps = np.diff(ascending, axis=0)
+    first = (steps != 0).argmax(axis=1)
+    sorted_already = bool((steps[np.arange(len(steps)), first] > 0).all())
+    return ascending if sorted_already else np.unique(points, axis=0)
 
 
 def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:

@@ -261,6 +261,8 @@ def _least_ratio(gains: FloatArray, weights: FloatArray, epsilon: float) -> floa
 #: Largest number of steps T for which the program is solved. For T = 40 it takes half a second, for
 #: T = 64 several seconds. For larger T, the program raises the bound by little.
 LONGEST = 40
+#: Below this number of steps the simplex method is faster, from it on interior points.
+FEW = 16
 #: For p = 2, the spacing of the points y in [0, T / 2] gives about `CELLS` pairs (y, t), and is at
 #: most `COARSEST`. A program then takes at most a second.
 CELLS, COARSEST = 1500, 0.5
@@ -291,7 +293,7 @@ def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, Flo
         A_eq=total,
         b_eq=[1.0],
         bounds=[(least, None) for least in lower.tolist()],
-        method="highs-ds",
+        method="highs-ds" if steps < FEW else "highs-ipm",  # the same solution
     )
     if not solved.success or solved.x is None:
         return None

@@ -314,5 +314,11 @@ def farthest_elements(workload: Workload, metric: Metric) -> FarthestElements:
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = bounded_answers(workload, elements)
-    found = farthest_points(answers, metric.norm, most=min(MOST_CHOSEN, len(elements)))
+    euclidean, k = not isinstance(metric, WorstCase), workload.n_queries
+    found = farthest_points(
+        answers,
+        metric.norm,
+        most=min(MOST_CHOSEN, len(elements)),
+        of_squares=(lambda squares: np.asarray(np.sqrt(squares / k))) if euclidean else None,
+    )
     return FarthestElements(elements[found.order], answers[found.order], found.radii)

@@ -344,10 +344,8 @@ def ask(
     with (
         questions_of(queries, table) as lines,
         exclusive(state, record_room(declared)) as file,
-        payment.opened(relation) as account,
+        payment.opened(Guarantee(privacy, relation, Exact(), withdrawn=caveat), "ask") as account,
     ):
-        if account is not None:
-            account.require(Guarantee(privacy, relation, Exact(), withdrawn=caveat), "ask")
         with working("reading records"):
             workload = gd.workloads.Histogram(table.size)
             counted = gd.data.count_records(source.table, declared.confirm(), workload)

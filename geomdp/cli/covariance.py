@@ -77,11 +77,12 @@ def covariance(
     declared = source.schema.select(chosen)
     warn_of(declared.caveat)
     rest = record_room(declared)
+    claim = gd.privacy.Guarantee(privacy, relation, gd.privacy.Exact(), withdrawn=declared.caveat)
     with (
         paid_files(
             {files.record: rest, files.answers: rest + 64 * (len(chosen) + 2) ** 2}
         ) as write,
-        payment.opened(relation) as account,
+        payment.opened(claim, "Covariance") as account,
         working("reading records"),
         naming_flags("n"),
     ):

@@ -23,8 +23,7 @@ from geomdp._numerics.files import room_for, write_together
 from geomdp.cli import display, flags
 from geomdp.cli.display import visible
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy
-from geomdp.privacy.definitions import printed, printed_down
-from geomdp.privacy.ledger import ROUNDING
+from geomdp.privacy.ledger import remaining
 
 if TYPE_CHECKING:
     from geomdp.data import Schema
@@ -249,7 +248,7 @@ def ledger(file: LedgerArgument) -> None:
         display.print_rows(
             [
                 ("budget", f"{opened.budget}, {opened.adjacency.value}"),
-                ("unspent", f"{remaining(opened)} left"),
+                ("unspent", f"{remaining(opened.budget, spends)} left"),
                 ("spends", str(len(spends))),
             ]
         )
@@ -328,12 +327,17 @@ class Payment:
             )
 
     @contextmanager
-    def opened(self, adjacency: Adjacency) -> Iterator[Ledger | None]:
-        """Yield the ledger, open within the context; None without --ledger."""
+    def opened(self, claim: Guarantee, label: str) -> Iterator[Ledger | None]:
+        """Yield the ledger, open within the context, after it was asked whether it can pay `claim`;
+        None without --ledger. If a new ledger cannot pay, its file is not created.
+        """
         if self.path is None:
             yield None
             return
-        with open_ledger(self.path, self.budget, adjacency) as ledger:
+        if self.budget is not None and not self.path.exists():
+            Ledger(parse_budget(self.budget), adjacency=claim.adjacency).require(claim, label)
+        with open_ledger(self.path, self.budget, claim.adjacency) as ledger:
+            ledger.require(claim, label)
             yield ledger
 
     def charged(self, guarantee: Guarantee) -> str:
@@ -343,14 +347,6 @@ class Payment:
 
 def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
     """A row of output with the rest of the budget; no row if there is no ledger."""
-    return [] if ledger is None else [("budget", f"{remaining(ledger)} left ({ledger.path})")]
-
-
-def remaining(ledger: Ledger) -> str:
-    """The rest of the budget, as text such as ``epsilon 0.5 of 3``. A spend of it is granted."""
-    # With this allowance, 0.1 of a budget of 0.5 is left after a spend of 0.4.
-    left = {name: rest * (1 + ROUNDING) for name, rest in ledger.left().items()}
-    limits = ledger.budget.parameters()
-    return ", ".join(
-        f"{name} {printed_down(left[name])} of {printed(limit)}" for name, limit in limits.items()
-    )
+    if ledger is None:
+        return []
+    return [("budget", f"{remaining(ledger.budget, ledger.spends())} left ({ledger.path})")]

@@ -166,10 +166,13 @@ def _carry_out(
     question = request.question
     task = question.task(source.schema)  # if columns are missing, the error names the flag
     warn_of(task.caveat)
+    claim = gd.privacy.Guarantee(
+        request.privacy, request.adjacency, gd.privacy.Exact(), withdrawn=task.caveat
+    )
     with (
         connected(scheduler) as client,
         paid_files(files.room(task, source.schema)) as write,
-        payment.opened(request.adjacency) as account,
+        payment.opened(claim, "release") as account,
         working("checking the request"),
         naming_flags("n"),
     ):

@@ -122,10 +122,8 @@ def summarize(
         lambda: check_place(out, ".npz"),
         lambda: check_free([out], force, inputs=(data, ledger)),
     )
-    with payment.opened(relation) as account, working("reading records"):
-        if account is not None:
-            claim = gd.privacy.Guarantee(privacy, relation, gd.privacy.Exact())
-            account.require(claim, "SmoothSummary")
+    claim = gd.privacy.Guarantee(privacy, relation, gd.privacy.Exact())
+    with payment.opened(claim, "SmoothSummary") as account, working("reading records"):
         summary = gd.SmoothSummary(
             len(schema.columns),
             n=_counted(data, schema) if n is None else n,

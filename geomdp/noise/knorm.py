@@ -32,7 +32,8 @@ from geomdp.noise.rounding import (
     laplaces,
     near_laplaces,
 )
-from geomdp.privacy import ApproxDP, Exact, PureDP
+from geomdp.privacy import ZCDP, ApproxDP, Exact, Privacy, PureDP
+from geomdp.privacy.definitions import largest_epsilon
 from geomdp.privacy.guarantees import SamplerStatus
 
 
@@ -316,13 +317,15 @@ RATE_BITS = 128
 MOST_EPSILON = 300.0
 
 
-def ball_rate(dimension: int, privacy: PureDP | ApproxDP) -> float:
+def ball_rate(dimension: int, privacy: Privacy) -> float:
     """The rate L of noise with density proportional to e^(-L ||z||_2) in R^d, d = `dimension`.
 
     Such noise gives `privacy` to sums of neighbours that differ by at most 1. For pure privacy L is
-    epsilon. For (epsilon, delta)-DP it is at least epsilon, and up to 1% below the largest possible
-    one. Let R ~ Gamma(d, 1/L) be the length of the noise, T(x) the probability that the cosine of
-    its angle with a fixed direction is above x, and s = epsilon / L < 1. A change of length 1 has
+    epsilon. For rho-zCDP it is the largest epsilon with epsilon tanh(epsilon / 2) <= rho, or in one
+    dimension, where the noise is Laplace noise, with epsilon + e^-epsilon - 1 <= rho (X-TANH). For
+    (epsilon, delta)-DP it is at least epsilon, and up to 1% below the largest possible one. Let
+    R ~ Gamma(d, 1/L) be the length of the noise, T(x) the probability that the cosine of its angle
+    with a fixed direction is above x, and s = epsilon / L < 1. A change of length 1 has
 
         delta = E T(s - (1 - s^2) / (2 R)) - e^epsilon E T(s + (1 - s^2) / (2 R))
               = E [T(s - (1 - s^2) / (2 R)) - (1 + s / R)^(d - 1) T(s + (1 - s^2) / (2 (R + s)))],
@@ -332,6 +335,8 @@ def ball_rate(dimension: int, privacy: PureDP | ApproxDP) -> float:
     has no larger delta: given the part of the noise across the change, the part along it has a
     log-concave density, whose best events are half-lines (X-ED).
     """
+    if isinstance(privacy, ZCDP):
+        return largest_epsilon(privacy.rho, 0.0 if dimension == 1 else 1.0)
     if isinstance(privacy, PureDP) or privacy.epsilon > MOST_EPSILON:
         return privacy.epsilon
     return _approximate_rate(dimension, privacy)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from geomdp._numerics.randomness import Turn
-from geomdp._validation import require_type
+from geomdp._validation import plural, require_type
 from geomdp.privacy.definitions import (
     ZCDP,
     Adjacency,
@@ -31,6 +31,8 @@ from geomdp.privacy.definitions import (
     PureDP,
     check_privacy,
     checked_adjacency,
+    printed,
+    printed_down,
     privacy_from_parameters,
     rho_of_pure,
     rounded_up,
@@ -56,7 +58,7 @@ class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public na
     ...     ledger.spend(mechanism.guarantee, "second histogram")
     ... except gd.BudgetExhausted as refusal:
     ...     print(refusal)
-    second histogram (0.7-DP) does not fit: budget 1-DP, 1 spends so far
+    second histogram (0.7-DP) does not fit: budget 1-DP, 1 spend so far, left is epsilon 0.3 of 1
     """
 
 
@@ -165,15 +167,12 @@ class Ledger:
 
     def left(self) -> dict[str, float]:
         """Unspent part of each budget parameter, rounded down; errors of the file as in `spend`."""
-        spent = spent_parameters(self.budget, self.spends())
-        limits = self.budget.parameters()
-        over = {name: rounded_up(sub, spent[name], limit) for name, limit in limits.items()}
-        return {name: max(0.0, -excess) for name, excess in over.items()}
+        return _left(self.budget, self.spends())
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else str(self.path)
-        spends = self._file.count - 1  # the first entry is the budget
-        return f"Ledger({self.budget}, {self.adjacency.value}: {spends} spends so far, {where})"
+        spends = plural(self._file.count - 1, "spend")  # the first entry is the budget
+        return f"Ledger({self.budget}, {self.adjacency.value}: {spends} so far, {where})"
 
     def close(self) -> None:
         """Close the file, if there is one."""
@@ -240,7 +239,7 @@ class Ledger:
         if not affordable(self.budget, [*granted, entry]):
             raise BudgetExhausted(
                 f"{entry.label} ({entry.privacy}) does not fit: budget {self.budget}, "
-                f"{len(granted)} spends so far"
+                f"{plural(len(granted), 'spend')} so far, left is {remaining(self.budget, granted)}"
             )
 
 
@@ -271,6 +270,22 @@ def spent_parameters(budget: Privacy, spends: Sequence[Spend]) -> dict[str, floa
     """The sum of `spends` in each parameter of `budget`."""
     costs = [_cost(spend.privacy, budget) for spend in spends]
     return {name: sum_of_costs([cost[name] for cost in costs]) for name in budget.parameters()}
+
+
+def _left(budget: Privacy, spends: Sequence[Spend]) -> dict[str, float]:
+    spent, limits = spent_parameters(budget, spends), budget.parameters()
+    over = {name: rounded_up(sub, spent[name], limit) for name, limit in limits.items()}
+    return {name: max(0.0, -excess) for name, excess in over.items()}
+
+
+def remaining(budget: Privacy, spends: Sequence[Spend]) -> str:
+    """The rest of a budget, as text such as ``epsilon 0.5 of 3``. A spend of it is granted."""
+    # With this allowance, 0.1 of a budget of 0.5 is left after a spend of 0.4.
+    left = {name: rest * (1 + ROUNDING) for name, rest in _left(budget, spends).items()}
+    return ", ".join(
+        f"{name} {printed_down(left[name])} of {printed(limit)}"
+        for name, limit in budget.parameters().items()
+    )
 
 
 def _cost(privacy: Privacy, budget: Privacy) -> dict[str, float]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from geomdp._typing import FloatArray
+from geomdp._validation import plural as _plural
 from geomdp._validation import positive, require_type, whole
 from geomdp.data.schema import Schema
 from geomdp.workloads import (
@@ -169,10 +170,6 @@ def _limit(n_queries: int, spec: str, largest: int = MAX_QUERIES) -> None:
             f"workload {spec} must have at most {largest} queries, got {n_queries}: "
             "choose fewer columns or a smaller K"
         )
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:

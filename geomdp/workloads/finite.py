@@ -71,6 +71,10 @@ class _OnCodes(FiniteWorkload):
     def n_queries(self) -> int:
         return self.N
 
+    def _check_basis(self) -> None:
+        if self.N**2 > MAX_ENTRIES:
+            raise WorkloadSizeError(f"N must be at most 8192 for a basis, got {self.N}")
+
     def l2_diameter(self) -> float:
         return math.sqrt(self.l1_diameter())
 
@@ -108,7 +112,8 @@ class Histogram(_OnCodes):
         return self.evaluate(directions.argmax(axis=1))
 
     def affine_hull(self) -> AffineHull:
-        """The hyperplane {y : sum of y = 1}; its basis is N x (N - 1)."""
+        """The hyperplane {y : sum of y = 1}, with a basis N x (N - 1) of at most 2^26 entries."""
+        self._check_basis()
         return AffineHull(np.full(self.N, 1 / self.N), zero_sum_basis(self.N))
 
     def l1_diameter(self) -> float:
@@ -150,6 +155,7 @@ class Prefixes(_OnCodes):
 
     def affine_hull(self) -> AffineHull:
         """The hyperplane {y : y_(N-1) = 1}, with the first N - 1 axes as basis."""
+        self._check_basis()
         offset = np.arange(1, self.N + 1) / self.N
         return AffineHull(offset, np.eye(self.N, self.N - 1))
 

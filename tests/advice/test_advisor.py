@@ -287,7 +287,7 @@ def test_every_workload_of_the_accuracy_table_is_advised(name, privacy, adjacenc
         # The reasons describe the size of the noise, the dimension of the answers and the next row.
         words = " ".join(result.reasons)
         assert f"With {n} records" in words
-        assert f"vary in {workload.affine_hull().dimension} dimensions" in words
+        assert f"in {workload.affine_hull().dimension} dimension" in words
         assert "Next is" in words
 
 

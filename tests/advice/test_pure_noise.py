@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import geomdp as gd
 from geomdp import sample_complexity_bracket
 from geomdp.advice import advise, comparison
 from geomdp.advice.candidates import CANDIDATES, PROJECTED, coarse
@@ -268,3 +269,11 @@ def test_noise_of_an_ellipsoid_is_advised_for_few_dimensions(workload, delta) ->
         release = best.with_n(10).release(workload.universe.sample(10, 0), ledger=ledger)
         assert str(release.guarantee).startswith(f"{privacy}, replace-one; noise correctly rounded")
         assert ledger.left() == {"epsilon": 0.0, "delta": 0.0}
+
+
+def test_two_cells_that_add_up_get_laplace_noise_along_their_line():
+    workload = gd.workloads.MarginalTables({"smoker": 2}, k=1)
+    best = gd.advise(workload, n=1000, privacy=gd.ZCDP(4.0), exact_only=True).best
+    # The cells change by (1, -1), so each has Laplace noise of scale 1 / 4.993 (X-TANH).
+    assert best.predicted_rmse.value == pytest.approx(math.sqrt(2) / 4.993 / 1000, rel=1e-4)
+    assert best.guarantee.privacy == gd.ZCDP(4.0)

@@ -394,6 +394,12 @@ def test_a_full_standard_output_is_no_error(run):
 # --- one budget ---------------------------------------------------------------------------------
 
 
+def test_a_ledger_that_cannot_pay_at_first_is_not_created(run):
+    line = f"{TABLES} --out a.csv --ledger survey.ledger --budget epsilon=0.1"
+    assert "0 spends so far, left is epsilon 0.1 of 0.1" in run(line).error()
+    assert not Path("survey.ledger").exists()
+
+
 def test_a_ledger_is_created_continued_and_exhausted(run):
     line = f"{TABLES} --force --out a.csv --ledger survey.ledger"
     code, out, err = run(f"{line} --budget epsilon=0.5")
@@ -402,7 +408,8 @@ def test_a_ledger_is_created_continued_and_exhausted(run):
     assert "epsilon 0.1 of 0.5 left" in run(line)[1]
     before = Path("a.csv").read_bytes()
     Path("survey.csv").write_text("nonsense")  # the refusal comes before the records are read
-    assert "does not fit: budget 0.5-DP, 2 spends so far" in run(line).error()
+    refused = run(line).error()
+    assert "does not fit: budget 0.5-DP, 2 spends so far, left is epsilon 0.1 of 0.5" in refused
     assert Path("a.csv").read_bytes() == before
     code, out, err = run("ledger survey.ledger")
     assert (code, err) == (0, "")

@@ -78,7 +78,7 @@ def test_wrong_arguments_are_refused(name, words):
     ("kinds", "refused", "words"),
     [
         ((KNorm, Recursive), (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None), "PureDP"),
-        ((Ball, Ellipsoid), (ZCDP(1.0), 1.0, None), "PureDP or ApproxDP"),
+        ((Ball, Ellipsoid), (1.0, None), "PureDP or ApproxDP or ZCDP"),
         ((Laplace, Geometric), (ApproxDP(1.0, 1e-6), 1.0, None), "PureDP or ZCDP"),
         ((Gaussian,), (PureDP(1.0), 1.0, None), "ZCDP or ApproxDP"),
     ],

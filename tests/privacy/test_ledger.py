@@ -347,7 +347,7 @@ def test_repr_names_budget_spends_and_place(tmp_path: Path) -> None:
     path = tmp_path / "budget.ledger"
     with Ledger(PureDP(1.0), path=path) as ledger:
         ledger.spend(claim(PureDP(0.5)), "x")
-        assert repr(ledger) == f"Ledger(1-DP, replace-one: 1 spends so far, {path})"
+        assert repr(ledger) == f"Ledger(1-DP, replace-one: 1 spend so far, {path})"
     assert repr(Ledger(ZCDP(0.5))) == "Ledger(0.5-zCDP, replace-one: 0 spends so far, in memory)"
 
 

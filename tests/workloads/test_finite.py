@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import geomdp as gd
 from geomdp._numerics.linalg import zero_sum_basis
 from geomdp.workloads import (
     CategoricalProduct,
@@ -18,6 +19,7 @@ from geomdp.workloads import (
     Parities,
     Prefixes,
     Ranges,
+    WorkloadSizeError,
     explicit_answers,
 )
 from geomdp.workloads.compiled_loops import (
@@ -165,3 +167,11 @@ def test_ties_go_to_the_lowest_number() -> None:
     linear[1, 0] = 1.0  # all points with first coordinate 1 tie
     found = quadratic_maximisers(linear, np.zeros((2, size, size)))
     np.testing.assert_array_equal(found, [0, 1 << (size - 1)])
+
+
+@pytest.mark.parametrize("kind", [Histogram, Prefixes])
+def test_a_universe_too_large_for_a_basis_is_refused_and_still_has_noise(kind):
+    with pytest.raises(WorkloadSizeError, match="at most 8192"):
+        kind(100_000).affine_hull()
+    best = gd.advise(Histogram(20_000), n=10**6, privacy=gd.PureDP(1.0), exact_only=True).best
+    assert isinstance(best, gd.mechanisms.Geometric)

@@ -36,7 +36,7 @@ from geomdp.mechanisms.base import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
 from geomdp.noise.knorm import ball_rate
 from geomdp.noise.recursive import RecursiveNoise, Variant, best_stop, decompose_each, energy_of
-from geomdp.privacy import Adjacency, ApproxDP, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import MarginalTables, SecondMoment, Workload
 from geomdp.workloads.structure import random_symmetry
 
@@ -301,15 +301,17 @@ class Ball(AdditiveMechanism):
 
     Z has density proportional to exp(-L ||z||_2 / D_2) on the public subspace. The rate L is
     epsilon for a `PureDP`. For an `ApproxDP` it is larger, up to 1% below the largest that gives
-    the guarantee. Notation and parameters are those of `AdditiveMechanism`; a `ZCDP` raises
-    ``ValueError``.
+    the guarantee. For a `ZCDP` it is the largest epsilon with epsilon tanh(epsilon / 2) <= rho, or
+    in one dimension with epsilon + e^-epsilon - 1 <= rho. Notation and parameters are those of
+    `AdditiveMechanism`.
 
     Notes
     -----
-    Privacy: epsilon-DP or (epsilon, delta)-DP in real arithmetic. Sums of neighbours differ by a
-    vector of length D_2 at most. Pure privacy holds as for `KNorm` with a ball of this radius. For
-    (epsilon, delta)-DP, an upper bound on the delta of all such changes is proved in ball
-    arithmetic (X-ED). Exact sampler.
+    Privacy: epsilon-DP, (epsilon, delta)-DP or rho-zCDP in real arithmetic. Sums of neighbours
+    differ by a vector of length D_2 at most. Pure privacy holds as for `KNorm` with a ball of this
+    radius, and implies rho. In one dimension Z is Laplace noise along a line, with the rho of
+    `Laplace` (X-TANH). For (epsilon, delta)-DP, an upper bound on the delta of all such changes is
+    proved in ball arithmetic (X-ED). Exact sampler.
 
     Error: exactly D_2 sqrt(r (r + 1) / m) / (L n) per query. For (1, 1e-6)-DP it is 0.57, 0.72,
     0.84, 0.94 and 0.98 times the error of `Gaussian` in r = 5, 10, 20, 55 and 200 dimensions.
@@ -332,8 +334,7 @@ class Ball(AdditiveMechanism):
     seeded: no privacy claim
     """
 
-    accepts, in_span, origin = (PureDP, ApproxDP), True, Origin.BALL
-    privacy: PureDP | ApproxDP
+    accepts, in_span, origin = (PureDP, ApproxDP, ZCDP), True, Origin.BALL
 
     def _prepare(self) -> None:
         _ = self.change.l2, self.change.hull
@@ -342,7 +343,7 @@ class Ball(AdditiveMechanism):
         return _of_ellipsoid(change.l2 * change.hull.basis, self.privacy)
 
 
-def _of_ellipsoid(root: FloatArray, privacy: PureDP | ApproxDP) -> KNormNoise:
+def _of_ellipsoid(root: FloatArray, privacy: Privacy) -> KNormNoise:
     """Noise of the ellipsoid {B u : |u| <= 1}: B (m, r) times the noise of the unit ball of R^r."""
     body = EllipsoidBody(root)
     return knorm(body, ball_rate(body.effective_dimension, privacy))
@@ -370,12 +371,11 @@ class Ellipsoid(AdditiveMechanism):
     * Add/remove, N r <= 2^24: the set of all differences, which are Q(x) and -Q(x).
     * Add/remove, all other cases: the ball of radius D_2.
 
-    Notation and parameters are those of `AdditiveMechanism`. `privacy` is a `PureDP` or an
-    `ApproxDP`; a `ZCDP` raises ``ValueError``.
+    Notation and parameters are those of `AdditiveMechanism`.
 
     Notes
     -----
-    Privacy: epsilon-DP or (epsilon, delta)-DP in real arithmetic. Every difference v has
+    Privacy: epsilon-DP, (epsilon, delta)-DP or rho-zCDP in real arithmetic. Every difference v has
     v^T S^+ v <= 1, so a linear map makes it a change of length 1 at most, and Z the noise of a
     ball: see `Ball`. If the optimisation does not converge, S is scaled up for this. The sampler is
     exact.
@@ -400,8 +400,7 @@ class Ellipsoid(AdditiveMechanism):
     array([1.8, 0.6])
     """
 
-    accepts, in_span, origin = (PureDP, ApproxDP), True, Origin.SOLVER
-    privacy: PureDP | ApproxDP
+    accepts, in_span, origin = (PureDP, ApproxDP, ZCDP), True, Origin.SOLVER
 
     def law(self, change: Change) -> KNormNoise:
         return _of_ellipsoid(least_trace_root(change.workload, change.adjacency), self.privacy)
