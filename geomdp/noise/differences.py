@@ -6,6 +6,7 @@ the cone over the body. The moments of uniform points are in closed form or from
 
 from __future__ import annotations
 
+import abc
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -145,12 +146,39 @@ class ImageMoments:
 # The two noises
 
 
-class _FromBody:
+class _FromBody(abc.ABC):
     """Noise of uniform points of a body, after a linear map to the answers."""
 
     body: Body
     matrix: sp.csr_array | None
     constant: FloatArray | None = None
+
+    def __init__(self, body: Body) -> None:
+        if not checked_body(body).implements(Body.sample_uniform):
+            raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
+        self.body = body
+
+    @abc.abstractmethod
+    def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """The radii of `size` draws."""
+
+    @abc.abstractmethod
+    def _at(self, radii: FloatArray, points: FloatArray) -> FloatArray:
+        """Draws (b, m) with the given radii and uniform points (2 b, k) of K."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Each draw takes two uniform points of K."""
+        radii = self._radii(rng, size)
+        return self._at(radii, self.body.sample_uniform(2 * size, rng))
+
+    def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
+        """Draws (b, m) with new radii and the given uniform points (2 b, k) of K."""
+        return self._at(self._radii(rng, len(points) // 2), points)
+
+    @cached_property
+    def moments(self) -> ImageMoments:
+        """Moments of U and T U, with the public points from which unknown moments are estimated."""
+        return ImageMoments(self.body, self.matrix)
 
     @cached_property
     def exact_cells(self) -> CellMap | None:
@@ -209,17 +237,12 @@ class PairedNoise(_FromBody):
     def __init__(
         self, body: Body, epsilon: float, matrix: sp.csr_array, cells: IntArray | None = None
     ) -> None:
-        if not checked_body(body).implements(Body.sample_uniform):
-            raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
+        super().__init__(body)
         if body.effective_dimension < body.dimension:
             raise ValueError(f"body must be full-dimensional, got {body!r}")
         check_map(matrix, body.dimension)
-        self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix, self.cells = matrix, cells
-        #: Moments of U and T U for U uniform on K, with the public points from which unknown
-        #: moments are estimated.
-        self.moments = ImageMoments(body, matrix)
 
     def __repr__(self) -> str:
         return f"PairedNoise({self.body!r}, epsilon={self.epsilon:g})"
@@ -227,15 +250,6 @@ class PairedNoise(_FromBody):
     @property
     def dimension(self) -> int:
         return int(self.matrix.shape[0])
-
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Two uniform points of K for each draw."""
-        radii = self._radii(rng, size)
-        return self._at(radii, self.body.sample_uniform(2 * size, rng))
-
-    def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
-        """Draws (b, m) with new radii, from the given `points` (2 b, k), which are uniform on K."""
-        return self._at(self._radii(rng, len(points) // 2), points)
 
     def sample_cells(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Draws (size, d, d) of the noise on one cell of each table of `cells`; K is not cut."""
@@ -324,11 +338,9 @@ class ConeNoise(_FromBody):
         matrix: sp.csr_array | None = None,
         constant: FloatArray | None = None,
     ) -> None:
-        if not checked_body(body).implements(Body.sample_uniform):
-            raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
+        super().__init__(body)
         if matrix is not None:
             check_map(matrix, body.dimension)
-        self.body = body
         self.rate = positive(rate, "rate")
         self.centre = vector(centre, body.dimension, "centre")
         self.matrix = matrix
@@ -347,15 +359,6 @@ class ConeNoise(_FromBody):
     def dimension(self) -> int:
         return self.body.dimension if self.matrix is None else int(self.matrix.shape[0])
 
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Each draw takes two uniform points of K."""
-        radii = self._radii(rng, size)
-        return self._at(radii, self.body.sample_uniform(2 * size, rng))
-
-    def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
-        """Draws (b, m) with new radii and the given uniform points (2 b, k) of K."""
-        return self._at(self._radii(rng, len(points) // 2), points)
-
     def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
         return rng.gamma(self.effective_dimension + 1, 1 / self.rate, (2, size, 1))
 
@@ -367,11 +370,6 @@ class ConeNoise(_FromBody):
         if self.constant is not None:
             draws = draws + (radii[0] - radii[1]) * self.constant
         return np.asarray(draws)
-
-    @cached_property
-    def moments(self) -> ImageMoments:
-        """Moments of U and T U, with the public points from which unknown moments are estimated."""
-        return ImageMoments(self.body, self.matrix)
 
     def _covariance_in_body(self) -> FloatArray:
         """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""

@@ -6,8 +6,9 @@ discrete counterpart of Laplace noise, or a uniform lattice point of a box with 
 
 from __future__ import annotations
 
+import abc
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +17,8 @@ import numpy as np
 from flint import arb
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, finite_array, positive, whole
+from geomdp._validation import batch, positive, whole
+from geomdp.bodies.base import freeze
 from geomdp.geometry.projection import Estimate
 from geomdp.noise.points import (
     ball_sum,
@@ -160,30 +162,56 @@ def _exact_staircase(noise: StaircaseNoise) -> Numbers:
 ROUNDING = 1e-13
 
 
-def near_multiples(values: FloatArray, units: FloatArray, sizes: FloatArray) -> BoolArray:
-    """Whether `values` (b, m), from numbers of total modulus `sizes` (b, m), are near multiples."""
-    return np.asarray(np.abs(values - units * np.rint(values / units)) <= ROUNDING * sizes)
+class LatticeNoise(abc.ABC):
+    """Noise with uncorrelated coordinates on whole multiples of `units` (m,)."""
 
+    units: FloatArray
 
-def ratio_or_infinite(
-    ratio: FloatArray,
-    inside: Callable[[FloatArray, FloatArray], BoolArray],
-    points: FloatArray,
-    shifts: FloatArray,
-) -> FloatArray:
-    """log P(Z = z) - log P(Z = z - s), (b,), for rows of `points` and `shifts`, both (b, m).
+    sampler = Exact()
 
-    It is `ratio` for s in the lattice; else inf if z is in the lattice, -inf if z - s is, and nan
-    if neither is. `inside` takes values and the sums of the moduli of their terms.
-    """
-    sizes = np.abs(points) + np.abs(shifts)
-    cases = [inside(shifts, np.abs(shifts)), inside(points, sizes), inside(points - shifts, sizes)]
-    infinite = np.full(len(ratio), np.inf)
-    return np.select(cases, [ratio, infinite, -infinite], np.nan)
+    @property
+    def dimension(self) -> int:
+        return len(self.units)
+
+    @abc.abstractmethod
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate (m,)."""
+
+    def covariance(self) -> FloatArray:
+        return np.diag(self.variances())
+
+    def second_moment(self) -> Estimate:
+        return Estimate.exact(float(self.variances().sum()))
+
+    @abc.abstractmethod
+    def _log_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """The result of `log_density_ratio` for shifts in the lattice."""
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log P(Z = z) - log P(Z = z - s), (b,), for rows of `points` and `shifts` (b, m).
+
+        For s in the lattice, all z are taken as lattice points, as float64 sums may have rounding
+        errors. Else it is inf if z is in the lattice, -inf if z - s is, and nan if neither is.
+        """
+        points = batch(points, self.dimension, "points")
+        shifts = batch(shifts, self.dimension, "shifts")
+        sizes = np.abs(points) + np.abs(shifts)
+        cases = [
+            self._inside(shifts, np.abs(shifts)),
+            self._inside(points, sizes),
+            self._inside(points - shifts, sizes),
+        ]
+        infinite = np.full(len(points), np.inf)
+        return np.select(cases, [self._log_ratio(points, shifts), infinite, -infinite], np.nan)
+
+    def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
+        """Whether rows of `values` (b, m), from numbers of total modulus `sizes`, are possible."""
+        off = np.abs(values - self.units * np.rint(values / self.units))
+        return np.asarray((off <= ROUNDING * sizes).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
-class GeometricNoise:
+class GeometricNoise(LatticeNoise):
     """Independent two-sided geometric noise on whole multiples of a unit in every coordinate.
 
     Z_i = u_i G_i with P(G_i = j) = q_i^|j| (1 - q_i) / (1 + q_i) for all whole numbers j, with
@@ -194,19 +222,11 @@ class GeometricNoise:
     units: FloatArray = field(repr=False)
     scale: float
 
-    sampler = Exact()
-
     def __post_init__(self) -> None:
-        units = np.array(finite_array(self.units, "units", 1), dtype=np.float64)
+        units = freeze(self, "units", ndim=1)
         if not units.size or not (units > 0).all():
-            raise ValueError(f"units must be a vector of numbers above 0, got {self.units!r}")
-        units.flags.writeable = False
-        object.__setattr__(self, "units", units)
+            raise ValueError(f"units must be a vector of numbers above 0, got {units!r}")
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
-
-    @property
-    def dimension(self) -> int:
-        return len(self.units)
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """O(m) per draw: G is a difference of floors of exponential variables of mean b / u."""
@@ -215,16 +235,10 @@ class GeometricNoise:
         first, second = np.floor(means * rng.standard_exponential(shape))
         return np.asarray(self.units * (first - second))
 
-    def covariance(self) -> FloatArray:
-        return np.diag(self.variances())
-
     def variances(self) -> FloatArray:
         rates = self.units / self.scale
         # exp(-x) / (1 - exp(-x))^2, written so that it is accurate for small x and 0 for large x.
         return np.asarray(2 * np.exp(-rates) * (self.units / np.expm1(-rates)) ** 2)
-
-    def second_moment(self) -> Estimate:
-        return Estimate.exact(float(self.variances().sum()))
 
     def mean_sizes(self) -> FloatArray:
         """E |Z_i| = 2 u_i q_i / (1 - q_i^2) of each coordinate: (m,)."""
@@ -252,19 +266,9 @@ class GeometricNoise:
         at_zero = np.log(np.tanh(self.units / (2 * self.scale))).sum()
         return np.where(on_lattice, at_zero - np.abs(points).sum(axis=1) / self.scale, -np.inf)
 
-    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log P(Z = z) - log P(Z = z - s), (b,), for rows of `points` and `shifts` (b, m).
-
-        For s in the lattice, all z are taken as lattice points, as float64 sums may have rounding
-        errors. Else it is inf if z is in the lattice, -inf if z - s is, and nan if neither is.
-        """
-        points = batch(points, self.dimension, "points")
-        shifts = batch(shifts, self.dimension, "shifts")
+    def _log_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         moved = (np.abs(points - shifts) - np.abs(points)).sum(axis=1)
-        return ratio_or_infinite(moved / self.scale, self._inside, points, shifts)
-
-    def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
-        return np.asarray(near_multiples(values, self.units, sizes).all(axis=1))
+        return np.asarray(moved / self.scale)
 
 
 @exact_numbers.register
@@ -292,7 +296,7 @@ MOST_COORDINATES = 64
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeBoxNoise:
+class LatticeBoxNoise(LatticeNoise):
     """K-norm noise of a box on a lattice: P(Z = z) is proportional to exp(-epsilon k(z)).
 
     Coordinate i of z is a whole multiple of the unit u_i, and k(z) is the largest of the
@@ -304,27 +308,19 @@ class LatticeBoxNoise:
     counts: Sequence[int] = field(repr=False)
     epsilon: float
 
-    sampler = Exact()
-
     def __post_init__(self) -> None:
-        units = np.array(finite_array(self.units, "units", 1), dtype=np.float64)
+        units = freeze(self, "units", ndim=1)
         if not 0 < len(units) <= MOST_COORDINATES or not (units > 0).all():
             raise ValueError(
-                f"units must be 1 to {MOST_COORDINATES} numbers above 0, got {self.units!r}"
+                f"units must be 1 to {MOST_COORDINATES} numbers above 0, got {units!r}"
             )
-        units.flags.writeable = False
         counts = tuple(whole(count, "counts", minimum=0) for count in self.counts)
         if len(counts) != len(units) or not any(counts):
             raise ValueError(
                 f"counts must be {len(units)} whole numbers, not all 0, got {self.counts!r}"
             )
-        object.__setattr__(self, "units", units)
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-
-    @property
-    def dimension(self) -> int:
-        return len(self.units)
 
     @cached_property
     def coefficients(self) -> list[int]:
@@ -358,9 +354,6 @@ class LatticeBoxNoise:
         places = np.floor(rng.random((size, self.dimension)) * (2 * reach + 1)) - reach
         return np.asarray(self.units * places)
 
-    def covariance(self) -> FloatArray:
-        return np.diag(self.variances())
-
     def variances(self) -> FloatArray:
         """u_i^2 E[c_i r (c_i r + 1)] / 3 of each coordinate: (m,)."""
         q, rest = math.exp(-self.epsilon), -math.expm1(-self.epsilon)
@@ -372,9 +365,6 @@ class LatticeBoxNoise:
         counts = np.array(self.counts, dtype=np.float64)
         expected = counts**2 * (self._shares @ square) + counts * (self._shares @ mean)
         return np.asarray(self.units**2 * expected / 3)
-
-    def second_moment(self) -> Estimate:
-        return Estimate.exact(float(self.variances().sum()))
 
     def mean_length(self) -> float:
         """An upper bound on E ||Z||_2: (P(Z is not 0) E ||Z||_2^2)^(1/2), by Cauchy-Schwarz."""
@@ -399,18 +389,13 @@ class LatticeBoxNoise:
         at_zero = -np.logaddexp.reduce(self._log_weights)
         return np.where(inside.all(axis=1), at_zero - self.epsilon * self._norms(points), -np.inf)
 
-    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """Array (b,) of log P(Z = z) - log P(Z = z - s), as in `GeometricNoise`."""
-        points = batch(points, self.dimension, "points")
-        shifts = batch(shifts, self.dimension, "shifts")
-        ratio = self.epsilon * (self._norms(points - shifts) - self._norms(points))
-        return ratio_or_infinite(ratio, self._inside, points, shifts)
+    def _log_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        return self.epsilon * (self._norms(points - shifts) - self._norms(points))
 
     def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
-        near = near_multiples(values, self.units, sizes)
         # Coordinates with c_i = 0 get no noise.
         still = (np.array(self.counts) == 0) & (np.abs(values) > ROUNDING * sizes)
-        return np.asarray((near & ~still).all(axis=1))
+        return np.asarray(super()._inside(values, sizes) & ~still.any(axis=1))
 
     def _norms(self, points: FloatArray) -> FloatArray:
         """Array (b,) of k(z), where z is the lattice point nearest to a row of `points` (b, m)."""

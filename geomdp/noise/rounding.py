@@ -193,29 +193,34 @@ class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExha
         )
 
 
+def decided(evaluate: Callable[[int], Result]) -> Result:
+    """`evaluate(words)` for the least number of 62-bit words that decides it, up to 15872 bits.
+
+    Inexact balls must be computed inside the call, because a ball from outside would not shrink.
+    """
+    words = FIRST_WORDS
+    while words <= LAST_WORDS:
+        try:
+            with ctx.workprec(words * WORD_BITS):
+                return evaluate(words)
+        except Undecided:
+            words *= 2
+    raise PrecisionExhausted
+
+
 def refined(
     evaluate: Callable[[Draw], Result],
     entropy: Entropy | None = None,
     filtered: Callable[[UniformBits], Result] | None = None,
 ) -> Result:
-    """The value of `evaluate` at the first precision that decides it, up to 15872 bits.
-
-    Inexact balls must be computed inside the call, because a ball from outside would not shrink.
-    """
+    """The value of `evaluate`, decided by `filtered` or else by `decided`."""
     bits = UniformBits(entropy)
     if filtered is not None:
         try:
             return filtered(bits)
         except Undecided:
             pass
-    words = FIRST_WORDS
-    while words <= LAST_WORDS:
-        try:
-            with ctx.workprec(words * WORD_BITS):
-                return evaluate(Draw(bits, words))
-        except Undecided:
-            words *= 2
-    raise PrecisionExhausted
+    return decided(lambda words: evaluate(Draw(bits, words)))
 
 
 def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from flint import arb, ctx, fmpq
@@ -19,7 +19,6 @@ from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import FloatArray, RandomState
 from geomdp.noise.rounding import (
     FIRST_WORDS,
-    LAST_WORDS,
     LOG_ERROR,
     SHARE,
     WORD_BITS,
@@ -27,11 +26,11 @@ from geomdp.noise.rounding import (
     Entropy,
     Near,
     NearVector,
-    PrecisionExhausted,
     Undecided,
     UniformBits,
     Vector,
     Words,
+    decided,
     exponentials,
     laplaces,
     minus_log,
@@ -46,8 +45,6 @@ from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 
 #: A true answer as an exact rational number. A float is taken as exact.
 ExactNumber = int | float | Fraction
-
-Result = TypeVar("Result")
 
 #: Number of variables that are drawn together, as a block. Asking the operating system for random
 #: bytes takes longer than a logarithm, so one call gets one word for every number of a block.
@@ -121,18 +118,6 @@ def exact_ball(value: ExactNumber) -> arb:
     if isinstance(value, Fraction):
         return arb(fmpq(value.numerator, value.denominator))
     return arb(int(value) if isinstance(value, int) else value)
-
-
-def decided(evaluate: Callable[[int], Result]) -> Result:
-    """`evaluate(words)`, with `words` doubled after each `Undecided`, up to `LAST_WORDS`."""
-    words = FIRST_WORDS
-    while words <= LAST_WORDS:
-        try:
-            with ctx.workprec(words * WORD_BITS):
-                return evaluate(words)
-        except Undecided:
-            words *= 2
-    raise PrecisionExhausted
 
 
 class NoisyThreshold:
