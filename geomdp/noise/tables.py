@@ -20,13 +20,7 @@ from flint import arb
 from geomdp._numerics.linalg import zero_sum_basis
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies import TableMoments
-from geomdp.noise.points import (
-    ball_sum,
-    bartlett_row,
-    dirichlet,
-    gram,
-    uniform_point,
-)
+from geomdp.noise.points import ball_sum, bartlett_row, dirichlet, gram, uniform_point
 from geomdp.noise.rounding import (
     FUNCTION_ERROR,
     Computable,
