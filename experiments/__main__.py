@@ -111,7 +111,7 @@ def run(
 
         scripts = [*map(load, modules)]
         reports = _run_all(scripts, _preset(full), Folders(results, figures), executor)
-        show_reports(console, [each for each in scripts if each.left_out is None], reports)
+        show_reports(console, reports)
         show_left_out(console, scripts)
     # Here a script that cannot run is a failure, because it was asked for by name.
     if len(reports) < len(scripts) or not all(report.passed for report in reports):
@@ -142,7 +142,7 @@ def reproduce_all(
         scripts = [*map(load, SCRIPTS)]
         reports = _run_all(scripts, _preset(full), folders, executor)
     if verbose:
-        show_reports(console, [each for each in scripts if each.left_out is None], reports)
+        show_reports(console, reports)
     for line in summary(scripts, reports, flag, console.width):
         plain(console, line)
     plain(console, "all committed figures as pages: python -m experiments site (extra `site`)")

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -183,30 +182,6 @@ def closed_form(family: Family, value: float, measured: ex.MeanSquare) -> ex.Cla
     words = f"{measured.root:.5f} +- {measured.root_stderr:.5f} ({score:+.1f} standard errors)"
     theory = f"{value:.5f}"
     return ex.Claim(name, verdict, words, theory, "X-LKJ" if family is Family.CONE else "X-OUT")
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One line for each mechanism."""
-    shown = Table(
-        "mechanism",
-        "sampler",
-        title=f"RMSE per cell, all 2-way tables of ten binary columns, n = {RECORDS}, {PRIVACY}",
-    )
-    for heading in ("predicted", *Stage, "set-up s", "s a release"):
-        shown.add_column(heading, justify="right")
-    means = ex.pooled_by(table, ["family", "stage"])
-    for family in Family:
-        rows = table[(table.family == family) & (table.stage == Stage.BEFORE)]
-        measured = (means[family, stage] for stage in Stage)
-        shown.add_row(
-            family,
-            rows.sampler.iloc[0],
-            f"{rows.predicted.iloc[0]:.5f}",
-            *(f"{mean.root:.5f} +- {mean.root_stderr:.5f}" for mean in measured),
-            f"{rows.setup_seconds.median():.3g}",
-            f"{rows.release_seconds.median():.3g}",
-        )
-    return shown
 
 
 LOOKS = Stage.looks()

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -160,27 +159,6 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
         ours, peer = means[*place, Method.SHRUNK].root, means[*place, best].root
         rows.append((*place, ours, best, peer, ours / peer))
     return pd.DataFrame(rows, columns=[*PLACE, "ours", "best", "peer", "ratio"])
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One row for each d, kind of data and n."""
-    shown = Table("d", "records", "n", title="RMS Frobenius error of second moments, 1-DP")
-    for heading in (*Method, "explicit bound", "ratio", "goal"):
-        shown.add_column(heading, justify="right")
-    means = ex.pooled_by(table, [*PLACE, "method"])
-    for row in ratios(table).itertuples():
-        goal = DECAYING_GOAL if row.spectrum == Spectrum.DECAYING else 1.0
-        measured = (means[row.d, row.spectrum, row.n, method] for method in Method)
-        shown.add_row(
-            str(row.d),
-            row.spectrum,
-            f"{row.n}",
-            *(f"{mean.root:.3g} +- {mean.root_stderr:.1g}" for mean in measured),
-            f"{explicit_bound(row.d, row.n):.3g}",
-            f"{row.ratio:.3f}",
-            f"{goal:g} {'met' if row.ratio <= goal else 'not met'}",
-        )
-    return shown
 
 
 LOOKS = Method.looks()

@@ -48,7 +48,6 @@ import time
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 from experiments.benchmarks.accuracy_work.goals import (
@@ -65,7 +64,6 @@ from experiments.benchmarks.accuracy_work.predictions import advised_name, predi
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.engine.script import Needs
 from experiments.shared.accuracy_lines import (
-    PROJECTED,
     Config,
     Method,
     draw_records,
@@ -76,7 +74,6 @@ from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
 
 OUR_LOOK, PEER_LOOK = ex.Look("C0", "o"), ex.Look(ex.GREY, "s")
-OUR_PROJECTED, PEER_PROJECTED = ex.Look("C0", "o", filled=False), ex.Look("C1", "s", filled=False)
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
@@ -242,42 +239,6 @@ def compared(means: Means, found: pd.DataFrame) -> tuple[Means, Means]:
     rows = list(found.itertuples())
     ours = {(row.line, row.n): means[row.line, row.n, row.ours] for row in rows}
     return ours, {(row.line, row.n): means[row.line, row.n, row.peer] for row in rows}
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One row per line and mechanism; the row of our best mechanism also shows the verdict."""
-    shown = Table("line", "mechanism", "sampler", title="RMSE per query, 1-DP, replace-one")
-    headings = ("predicted", "measured", "ratio", "goal", "excluded", "set-up s", "s a release")
-    for heading in headings:
-        shown.add_column(heading, justify="right")
-    found = verdicts(table).set_index(PLACE)
-    released = table[table.releases > 0]
-    for (line, n, method), mean in ex.pooled_by(released, [*PLACE, "method"]).items():
-        row = table[(table.line == line) & (table.n == n) & (table.method == method)].iloc[0]
-        verdict = found.loc[(line, n)]
-        met = "met" if verdict.met else "not met"
-        mine = method == verdict.ours
-        shown.add_row(
-            f"{line}, n = {n}",
-            method,
-            row.sampler,
-            "" if row.prediction == "none" else f"{row.predicted:.4g}",
-            f"{mean.root:.4g} +- {mean.root_stderr:.1g}",
-            f"{mean.root / verdict['peer_error']:.3f}",
-            f"{verdict.goal:g} {met}" if mine else "",
-            f"{verdict.excluded:.2g}" if mine and verdict.excluded else "",
-            f"{row.setup_seconds:.2g}",
-            f"{row.release_seconds:.2g}",
-        )
-    for row in table[table.releases == 0].itertuples():
-        place = f"{row.line}, n = {row.n}"
-        shown.add_row(place, row.method, row.sampler, f"{row.predicted:.4g}", "not released")
-    on_signs = released[(table.line == Line.SIGNS) & table.method.isin(PROJECTED)]
-    if on_signs.n.nunique() > 1:
-        slopes = ex.slopes_by(on_signs, ["method"], "n")
-        listed = "; ".join(f"{method}: {slope}" for (method,), slope in slopes.items())
-        shown.caption = f"slope of the error over n on {Line.SIGNS}: {listed}"
-    return shown
 
 
 QUICK = ex.Sweep(quick_grid())

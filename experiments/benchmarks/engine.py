@@ -7,7 +7,7 @@ may cost much (LAB-1).
 
 Claims, in counted work: a sweep computes each cell once, in one process and on two, with the same
 results. The database takes at most 2 KiB for a trivial cell. A process is sent at most 1 KiB for a
-cell. Both numbers do not grow with the number of cells. Times are drawn and printed, and no claim
+cell. Both numbers do not grow with the number of cells. Times are drawn, and no claim
 depends on them: the time of a trivial cell, and the parallel efficiency (time of one process
 divided by twice the time of two) of cells that sleep or compute. A process takes about 1 s to
 start, and this time is not counted.
@@ -27,7 +27,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 from experiments.engine.processes import Processes
@@ -164,19 +163,6 @@ def at_most(name: str, measured: float, limit: int) -> ex.Claim:
     statement = f"{name}: at most {limit:,}, in sweeps of every size"
     words = f"at most {measured:,.0f}"
     return ex.Claim(statement, ex.at_most(used, 1), words, f"at most {limit:,}", "design")
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One line for each sweep, with medians over its repetitions."""
-    headings = ("a cell does", "for ms", "cells", "wall ms", "processor ms")
-    shown = Table(*headings, "efficiency", "in cells", title="Sweeps in one and on two processes")
-    keys = ["load", "milliseconds", "cells"]
-    medians = table.groupby(keys).median(numeric_only=True).reset_index()
-    for row in medians.itertuples():
-        shares = (f"{share:.3f}" if share > 0 else "-" for share in (row.efficiency, row.occupied))
-        costs = (f"{cost:.3f}" for cost in (row.wall_ms, row.processor_ms))
-        shown.add_row(row.load, f"{row.milliseconds:g}", str(row.cells), *costs, *shares)
-    return shown
 
 
 LOOKS = {

@@ -10,7 +10,7 @@ same number of columns.
 
 Claims: every release without a seed (exact) is correctly rounded. With noise on a grid, every
 answer of OpenDP to a count of 0 could also come from a count of 1. Times are medians of processor
-time. They are drawn and printed, and no claim depends on them.
+time. They are drawn, and no claim depends on them.
 Run time on one core: quick 15 s, full 3 minutes.
 """
 
@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -142,17 +141,6 @@ def claims(table: pd.DataFrame) -> ex.Claims:
         "0",
         "X-GRID",
     )
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One line for each mechanism and size."""
-    shown = Table("columns", "mechanism", "exact ms", "seeded ms", "ratio", "OpenDP ms")
-    for row in table.sort_values(["columns", "kind"]).itertuples():
-        peer_ms = f"{row.peer_ms:.2f}" if row.peer_ms > 0 else "-"
-        ratio = f"{row.exact_ms / row.seeded_ms:.1f}"
-        cells = (f"{row.exact_ms:.2f}", f"{row.seeded_ms:.2f}", ratio, peer_ms)
-        shown.add_row(str(row.columns), row.kind, *cells)
-    return shown
 
 
 LOOKS = Kind.looks()

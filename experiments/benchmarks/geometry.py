@@ -22,14 +22,11 @@ Run time on one core: quick 9 s, full 16 minutes.
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 from experiments.benchmarks.geometry_work.instances import (
@@ -43,7 +40,6 @@ from experiments.benchmarks.geometry_work.instances import (
     Work,
     timed,
 )
-from experiments.engine.provenance import versions
 from experiments.engine.script import Needs
 
 #: Columns that tell lines apart.
@@ -341,37 +337,6 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
 def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Ratios to peers, rates and seconds, with the limits; only the full preset has goals."""
     return goals_of(table)
-
-
-def report(table: pd.DataFrame) -> Table:
-    """Every method's time, with ratios and goals, machine and versions."""
-    software = ", ".join(f"{name} {version}" for name, version in versions().items())
-    shown = Table(
-        "work",
-        "vertices",
-        "(m, N)",
-        "method",
-        title=f"{platform.machine()}, {os.cpu_count()} cores; {software}",
-    )
-    for heading in ("seconds", "slowest", "over the limit", "ratio", "goal", "difference"):
-        shown.add_column(heading, justify="right")
-    compared = ratios(table)
-    for _, row in table.iterrows():
-        ratio = compared.ratio.get(row.name)
-        goal = compared.goal.get(row.name)
-        shown.add_row(
-            row.work,
-            row.vertices,
-            f"({row.dimension}, {row['count'] or '-'})",
-            row.method,
-            f"{row.seconds:.3g}",
-            f"{row.slowest:.3g}",
-            f"{row.seconds / row.limit_seconds:,.3g}",
-            "" if ratio is None else f"{ratio:,.3g}",
-            "" if goal is None or np.isnan(goal) else f"{goal:,.3g}",
-            f"{row.disagreement:.1e}",
-        )
-    return shown
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:

@@ -13,7 +13,7 @@ that mbi fits to the answers of the matrix mechanism, of Laplace noise and of th
 of geomdp.
 
 Claims: the default release errs less than OpenDP and diffprivlib. Times and speeds (LAB-2) are
-drawn and printed, and no claim depends on them. A command that runs longer than its limit, 60
+drawn, and no claim depends on them. A command that runs longer than its limit, 60
 seconds at the full preset, is stopped and shown at this limit.
 
 Run time: quick 40 s, full 5 minutes.
@@ -35,7 +35,6 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -243,25 +242,6 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
             shown, goal, used = f"{ours:.3g}", f"below {theirs:.3g}", ours / theirs
             made.append(ex.Claim(name, ex.Verdict(ours < theirs, used), shown, goal, "X-LKJ"))
     return made
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One line for each question, one column for each tool."""
-    shown = Table("measured", "question", title="The main job")
-    for tool in Tool:
-        shown.add_column(tool.value, justify="right")
-    found = values(table)
-    for part, question in dict.fromkeys((part, question) for part, question, _ in found):
-        cells = [found.get((part, question, tool)) for tool in Tool]
-        shown.add_row(part, question, *("" if v is None else f"{v:.3g}" for v in cells))
-    for question in SAMPLES:
-        peers = [tool for tool in Tool if (Part.ERROR, question, tool) in found]
-        if Tool.OURS in peers:
-            ours = found[Part.ERROR, question, Tool.OURS]
-            cells = [ours / found[Part.ERROR, question, tool] for tool in peers]
-            row = {tool: f"{v:.3f}" for tool, v in zip(peers, cells, strict=True)}
-            shown.add_row("our error over it", question, *(row.get(tool, "") for tool in Tool))
-    return shown
 
 
 #: The drawn parts, with the title and the unit of each panel.

@@ -10,7 +10,7 @@ Claims, in counted work: a release adds each record to at least 10 times fewer s
 NumPy, at (d, t) = (1, 64), (2, 32) and (3, 16). A release from a Parquet file in chunks needs less
 than 1 GiB of memory (10^7 records at the full preset). The goal is to be 10 times as fast as
 finufft. The physical limit shown with the goal is one pass over the records. All times are
-processor time, which other work on the machine disturbs little. They are drawn and printed, and no
+processor time, which other work on the machine disturbs little. They are drawn, and no
 claim depends on them. The methods take turns in one process.
 
 Run time on one core: quick 4 s, full 2 minutes.
@@ -33,7 +33,6 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -277,18 +276,6 @@ def goals(table: pd.DataFrame) -> list[ex.Goal]:
         )
         for key in REQUIRED
     ]
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One line for each measurement."""
-    shown = Table("method", title="Processor time; peak memory of a process of its own")
-    for heading in ("d", "t", "records", "ms", "fastest", "slowest", "MiB"):
-        shown.add_column(heading, justify="right")
-    for row in table.itertuples():
-        times = (f"{1000 * value:.4g}" for value in (row.seconds, row.fastest, row.slowest))
-        memory = f"{row.mib:.0f}" if row.mib > 0 else "-"
-        shown.add_row(row.method, str(row.d), str(row.size), f"{row.n:,}", *times, memory)
-    return shown
 
 
 LOOKS = {

@@ -9,7 +9,7 @@ evaluation and an update together, on elements that earlier queries mentioned. I
 m = 10 and 1,000 in universes of 10^3 numbers, 10^9 numbers, and strings. An update of dense weights
 on 2^20 elements changes at least 100 times as many entries as sparse weights look up at sparsity
 10. A column of 2^16 signs takes 2^10 values of the hash, which all differ. Rates are per second of
-processor time; each is a median over repetitions in one process. They are drawn and printed, and
+processor time; each is a median over repetitions in one process. They are drawn, and
 no claim depends on them. The goals are 200,000 queries a second at sparsity 10, and 1,000 times the
 speed of dense weights.
 
@@ -26,7 +26,6 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -288,17 +287,6 @@ def goals(table: pd.DataFrame) -> list[ex.Goal]:
             f"{name}times as fast as dense ones", dense, APART, ex.Aim.AT_LEAST, reason, beside
         ),
     ]
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One line for each measurement."""
-    shown = Table("task", "universe", title="Rates per second of one core")
-    for heading in ("sparsity", "median", "slowest", "fastest"):
-        shown.add_column(heading, justify="right")
-    for row in table.itertuples():
-        numbers = (f"{value:,.4g}" for value in (row.rate, row.slowest, row.fastest))
-        shown.add_row(row.task, row.elements, str(row.sparsity or "-"), *numbers)
-    return shown
 
 
 LOOKS = {

@@ -15,7 +15,6 @@ from experiments.engine.provenance import Code, texts_of
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from rich.table import Table
 
     from experiments.engine.cells import Sweep
     from experiments.engine.claims import Claim, Claims, Goal
@@ -54,14 +53,6 @@ class Script(Protocol):
 
 
 @runtime_checkable
-class Reports(Protocol):
-    """A script that also prints a table of numbers."""
-
-    def report(self, table: pd.DataFrame) -> Table:
-        """The numbers, for the terminal."""
-
-
-@runtime_checkable
 class HasGoals(Protocol):
     """A script with goals: numbers that its measurements should reach but may miss."""
 
@@ -83,7 +74,7 @@ class TakesTime(Protocol):
 class ReadsClock(Protocol):
     """A script with columns that depend on the speed of the machine and on what else runs there.
 
-    ``CLOCK`` names these columns. They are drawn and printed, and goals may use them, but claims
+    ``CLOCK`` names these columns. They are drawn, and goals may use them, but claims
     are checked on the table without them. A claim that failed only because the machine was busy
     would be no statement about the code.
     """

@@ -17,9 +17,8 @@ from rich.text import Text
 
 from experiments.engine.cells import Cell, Outcome
 from experiments.engine.claims import claims_table, goals_table
-from experiments.engine.figures import read_table
 from experiments.engine.reproduce import Report
-from experiments.engine.script import ComparesWithPeers, LoadedScript, Preset, Reports
+from experiments.engine.script import ComparesWithPeers, LoadedScript, Preset
 from geomdp.cli.display import visible
 
 
@@ -212,11 +211,9 @@ def _wrapped(lines: Sequence[str], width: int) -> list[str]:
     ]
 
 
-def show_reports(
-    console: Console, scripts: Sequence[LoadedScript], reports: Sequence[Report]
-) -> None:
-    """Print failures with their tracebacks, the scripts' own tables, all claims and all goals."""
-    for script, report in zip(scripts, reports, strict=True):
+def show_reports(console: Console, reports: Sequence[Report]) -> None:
+    """Print failures with their tracebacks, where the tables are, all claims and all goals."""
+    for report in reports:
         # One defect often makes many cells fail with the same traceback, so each traceback is shown
         # once.
         for failure, cells in _by_traceback(report.failures).items():
@@ -232,8 +229,8 @@ def show_reports(
         elif report.broken is not None:
             plain(console, f"{report.name}: its plot, its claims or its files FAILED")
             _show_traceback(console, report.broken)
-        elif isinstance(script.module, Reports):
-            console.print(script.module.report(read_table(report.outputs)))
+        else:
+            plain(console, f"{report.name}: {report.outputs.csv}")
     claims = [(report.name, claim) for report in reports for claim in report.claims]
     if claims:
         console.print(claims_table(claims))

@@ -33,7 +33,6 @@ import math
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 from experiments.error.frontier_errors import (
@@ -42,7 +41,6 @@ from experiments.error.frontier_errors import (
     GOALS,
     HEURISTIC,
     OURS,
-    RECORDS,
     Config,
     Source,
     excluded,
@@ -52,7 +50,6 @@ from experiments.error.frontier_errors import (
     ratios,
     walked,
 )
-from experiments.shared.accuracy_lines import PRIVACY
 from experiments.shared.workloads import Line
 
 #: Chains with a split R-hat of this or more are not compared with a goal.
@@ -138,31 +135,6 @@ def against_goals(table: pd.DataFrame) -> list[ex.Claim]:
 def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Compare our least exact error with the goal of each line, beside the heuristic error."""
     return goals_of(table)
-
-
-def report(table: pd.DataFrame) -> Table:
-    """One row per line and source."""
-    shown = Table(
-        "line", "source", "known", title=f"RMSE per query, n = {RECORDS}, {PRIVACY}, replace-one"
-    )
-    for heading in ("error", "over the peer", "goal", "split R-hat", "bulk ESS"):
-        shown.add_column(heading, justify="right")
-    found = ratios(table)
-    for (line, source), ratio in found.items():
-        row = table[(table.line == line) & (table.source == source)].iloc[0]
-        low, high = ratio.root_interval(ex.BAND_LEVEL)
-        heuristic = source in HEURISTIC
-        shown.add_row(
-            line,
-            source,
-            row.known,
-            f"{math.sqrt(row.mean_square):.5f}",
-            f"{ratio.root:.3f} [{low:.3f}, {high:.3f}]" if ratio.stderr else f"{ratio.root:.3f}",
-            f"{GOALS[Line(line)]:g}" if source in OURS else "",
-            f"{row.split_r_hat:.3f}" if heuristic else "",
-            f"{row.bulk_ess:.0f}" if heuristic else "",
-        )
-    return shown
 
 
 PEER, EXACTLY = "matrix mechanism, exact", "geomdp, exact sampler"

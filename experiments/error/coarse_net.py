@@ -140,7 +140,6 @@ def few_records_want_a_coarse_net(table: pd.DataFrame) -> ex.Claim:
 
 
 LOOKS = (ex.Look("C5", "o"), ex.Look("C4", "s"), ex.Look("C2", "v"), ex.Look("C0", "D"))
-RADIUS = "radius"
 #: The least error on the axis. One error is far below it, and is written.
 LEAST = 0.08
 WIDTH, CHAIN = "Gaussian width", "chaining sum"

@@ -11,8 +11,8 @@ tables. For k = 2 and 3, equal noise on all answers (`Gaussian`) errs more from 
 
 With residual noise, all 3-way tables of 100 columns are set up and released in at most 8 GiB, for
 binary columns and for columns of 2 to 6 levels. The noise is correctly rounded and uses randomness
-of the operating system. Time and memory are measured in a separate process; the time is printed. A
-release holds all answers. A table with labels is made only when a user asks for it.
+of the operating system. Time and memory are measured in a separate process. A release holds all
+answers. A table with labels is made only when a user asks for it.
 
 Run time on one core: quick 2 s, full 3 minutes.
 """
@@ -29,7 +29,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -211,17 +210,6 @@ def is_practical(row: pd.Series) -> ex.Claim:
         f"at most {MEMORY:g} GiB",
         "X-RES, X-GRID",
     )
-
-
-def report(table: pd.DataFrame) -> Table:
-    """Seconds of set-ups and releases, one line for each timed release."""
-    shown = Table("columns", "levels", "relation", "answers", "set-up s", "release s", "GiB")
-    for row in table[table.draws == 0].itertuples():
-        spent = (f"{each:.2g}" for each in (row.setup_seconds, row.release_seconds, row.peak_gib))
-        shown.add_row(
-            str(row.columns), str(row.levels), row.neighbours, f"{row.answers:,.0f}", *spent
-        )
-    return shown
 
 
 LOOKS = {1: ex.Look("C0", "o"), 2: ex.Look("C2", "s"), 3: ex.Look("C4", "^")}

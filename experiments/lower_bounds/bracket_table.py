@@ -42,7 +42,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -362,32 +361,6 @@ def falls(table: pd.DataFrame, by: str, keys: list[str]) -> ex.Claim:
         f"largest changes {largest.lower:.0f} of a lower and {largest.upper:.0f} of an upper bound"
     )
     return ex.Claim(name, ex.in_order((largest <= 0).all()), measured, "at most 0", "JL-DEF")
-
-
-def report(table: pd.DataFrame) -> Table:
-    """The whole table."""
-    shown = Table(
-        title="lower < needed number of records <= upper",
-        caption="sets: the data sets of the last step in the proof of the lower bound",
-    )
-    left = ("queries", "guarantee", "error")
-    for name in ("queries", "k", "guarantee", "error", "eps", "alpha", "lower", "upper", "ratio"):
-        shown.add_column(name, justify="left" if name in left else "right")
-    shown.add_column("sets")
-    shown.add_column("mechanism")
-    for row, wide in zip(table.itertuples(), ratio(table), strict=True):
-        name = row.workload if row.draw else row.queries
-        shown.add_row(
-            *map(str, (name, row.n_queries, row.guarantee, row.error)),
-            f"{row.epsilon:g}",
-            f"{row.alpha:g}",
-            str(row.lower),
-            str(row.upper),
-            f"{wide:.1f}",
-            str(row.sets),
-            str(row.mechanism),
-        )
-    return shown
 
 
 BY_ALPHA = {0.1: ex.Look("C0", "o"), 0.03: ex.Look("C2", "s"), 0.01: ex.Look("C4", "D")}

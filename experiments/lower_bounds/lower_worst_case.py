@@ -28,7 +28,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 from experiments.lower_bounds.certified_bounds import (
@@ -166,23 +165,6 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> ex.Clai
         f"{power:g}, within {0.15 * power:g}",
         "JL-T24",
     )
-
-
-def report(table: pd.DataFrame) -> Table:
-    """The ratios, for the terminal."""
-    result = Table("regime", "k", "ln N", "alpha", "lower", "Theorem 1", "ratio", "set size")
-    for row in table.itertuples():
-        result.add_row(
-            row.regime,
-            f"{row.queries:.3g}",
-            f"{row.bits * math.log(2):.4g}",
-            f"{row.alpha:.3g}",
-            f"{row.lower:.4g}",
-            f"{row.theorem_1:.4g}",
-            f"{row.theorem_1 / row.lower:.1f}",
-            str(row.set_size),
-        )
-    return result
 
 
 LOWER = "impossible below"

@@ -32,7 +32,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 from experiments.shared.smooth_problems import (
@@ -244,7 +243,6 @@ NAMES = {
 }
 #: Smoothness K and number of variables d in the figure.
 DRAWN = (2, 1)
-VARIABLES = (1, 2, 3)
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
@@ -279,15 +277,6 @@ def draw_rate(axes: ex.Axes, table: pd.DataFrame, method: Method) -> None:
     exponent = THEORY[method](int(table.d.iloc[0]), int(table.smoothness.iloc[0]))
     line = means[min(means)].root * (n / n[0]) ** -exponent
     ex.draw_theory(axes, n, line, LOOKS[method].colour, "_")
-
-
-def report(table: pd.DataFrame) -> Table:
-    """Fitted exponents beside theory."""
-    shown = Table("method", "d", "K", "fitted", "theory", title="Exponents of the worst error")
-    for (method, d, K), slope in fitted(table[table.panel == Panel.RECORDS]).items():
-        theory = THEORY.get(Method(method), smooth_exponents.accuracy)(d, K)
-        shown.add_row(str(method), str(d), str(K), str(slope), f"{-theory:.3f}")
-    return shown
 
 
 def grid(

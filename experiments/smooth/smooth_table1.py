@@ -34,7 +34,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from rich.table import Table
 
 import experiments.engine.tools as ex
 from experiments.shared.smooth_problems import kernel_family, random_places, records_at
@@ -246,22 +245,6 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         "$d=1$. Bars: Table 1. Filled: as released here. Open: the paper's way, with the Jackson\n"
         "operator and direct sums (counted additions).",
     )
-
-
-def report(table: pd.DataFrame) -> Table:
-    """The exponents measured, beside those of Table 1."""
-    shown = Table(
-        "K", *(str(m) for m in Measure), title=f"Exponents of n, d = {D}: measured / Table 1"
-    )
-    slopes = {key: slope.value for key, slope in fitted(table).items()}
-    for m in TIMES:
-        slopes |= {(m, K): value for K, value in exponents(table, m, "seconds").items()}
-    for K in ORDERS:
-        cells = [
-            f"{slopes[m, K]:.2f} / {theory(m, K):.2f}" if (m, K) in slopes else "" for m in Measure
-        ]
-        shown.add_row(str(K), *cells)
-    return shown
 
 
 def grid(

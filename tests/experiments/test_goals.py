@@ -50,7 +50,7 @@ def test_an_open_goal_is_recorded_and_shown_and_fails_no_run(report: Report) -> 
     # The reason says why a goal is open, so it would be wrong for a reached goal.
     assert (reached["reason"], missed["reason"]) == ("", REASON)
     console = Console(record=True, width=200)
-    show_reports(console, [load(TOY)], [report])
+    show_reports(console, [report])
     text = console.export_text()
     assert "1 goals reached, 1 open" in text
     assert "2 claims passed, 0 failed" in text
