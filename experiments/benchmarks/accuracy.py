@@ -105,14 +105,13 @@ def build(config: Config) -> gd.mechanisms.AdditiveMechanism:
             return gd.mechanisms.Laplace(WORKLOAD, n=RECORDS, privacy=PRIVACY)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Rows:
     """Errors before and after projection, with seconds of set-up and of one release."""
     start = time.perf_counter()
     inner = build(config)
     inner.release(draw_records(Queries.MARGINALS, Data.UNIFORM, RECORDS, rng), rng=rng)
     setup = time.perf_counter() - start
     projected = gd.mechanisms.Projected(inner)
-    rows: list[ex.Row] = []
     for stage, data in DATA.items():
         mechanism = inner if stage is Stage.BEFORE else projected
         squares, seconds = np.empty(config.releases_per_trial), 0.0
@@ -123,17 +122,14 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
             answers = mechanism.release(records, rng=rng).answers
             seconds += time.perf_counter() - start
             squares[i] = np.mean((answers - truth) ** 2)
-        rows.append(
-            {
-                "stage": stage,
-                **ex.MeanSquare.of(squares).columns(),
-                **ex.predicted_columns(mechanism.predicted_rmse),
-                "sampler": type(inner.guarantee.sampler).__name__.lower(),
-                "setup_seconds": setup,
-                "release_seconds": seconds / config.releases_per_trial,
-            }
-        )
-    return rows
+        yield {
+            "stage": stage,
+            **ex.MeanSquare.of(squares).columns(),
+            **ex.predicted_columns(mechanism.predicted_rmse),
+            "sampler": type(inner.guarantee.sampler).__name__.lower(),
+            "setup_seconds": setup,
+            "release_seconds": seconds / config.releases_per_trial,
+        }
 
 
 #: Errors before projection in closed form; see the docstring of this file.

@@ -209,7 +209,7 @@ def no_worse(ours: Means, others: Means) -> ex.Claim:
     )
 
 
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
+def goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for ratios to the best peer and the joint table, lifted elliptopes, and advice."""
     return [*goals_of(table), *advised_goals(table)]
 

@@ -132,41 +132,35 @@ def _word(work: str, vertices: str, dimension: int, method: str) -> str:
     return next((word for word in words if method.startswith(word)), "")
 
 
-def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
+def goals(table: pd.DataFrame) -> ex.Goals:
     """The goals whose operations are in the table, with geomdp's time over the physical limit."""
     own = table[table.method == GEOMDP].set_index(KEYS, drop=False)
     peers = ratios(table)
-    found = []
     for key, rows in peers[peers.word != ""].groupby([*KEYS, "word"], sort=False):
         line, fastest = key[:-1], rows.loc[rows.ratio.idxmin()]
         name = f"{_name(*line)}: times as fast as {fastest.method}"
         reason, beside = _reason(own.loc[line]), _limit(own.loc[line])
-        found.append(ex.Goal(name, fastest.ratio, fastest.goal, ex.Aim.AT_LEAST, reason, beside))
+        yield ex.Goal(name, fastest.ratio, fastest.goal, ex.Aim.AT_LEAST, reason, beside)
     for _, row in own.iterrows():
         key, name = (row.work, row.dimension), _name(*row[KEYS])
         if rate := RATES.get(key):
-            found.append(
-                ex.Goal(
-                    f"{name}: effective draws per second",
-                    1 / row.seconds,
-                    rate,
-                    ex.Aim.AT_LEAST,
-                    _reason(row),
-                    _limit(row),
-                )
+            yield ex.Goal(
+                f"{name}: effective draws per second",
+                1 / row.seconds,
+                rate,
+                ex.Aim.AT_LEAST,
+                _reason(row),
+                _limit(row),
             )
         if seconds := SECONDS.get(key):
-            found.append(
-                ex.Goal(
-                    f"{name}: seconds of {DIRECTIONS:,} directions{_extrapolated(row)}",
-                    DIRECTIONS * row.seconds,
-                    seconds,
-                    ex.Aim.AT_MOST,
-                    _reason(row),
-                    _limit(row),
-                )
+            yield ex.Goal(
+                f"{name}: seconds of {DIRECTIONS:,} directions{_extrapolated(row)}",
+                DIRECTIONS * row.seconds,
+                seconds,
+                ex.Aim.AT_MOST,
+                _reason(row),
+                _limit(row),
             )
-    return found
 
 
 def _extrapolated(row: pd.Series) -> str:
@@ -313,8 +307,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     return [{**row, **columns} for row in TIMERS[config.work](config, rng)]
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
-    found = []
+def claims(table: pd.DataFrame) -> ex.Claims:
     for own, name in (
         (True, "the certificates of our results hold"),
         (False, "the peers' results agree with ours"),
@@ -322,21 +315,13 @@ def claims(table: pd.DataFrame) -> list[ex.Claim]:
         for work, rows in table[(table.method == GEOMDP) == own].groupby("work", sort=False):
             shares = rows.disagreement - rows.allowed
             worst = rows.loc[shares.idxmax()]
-            found.append(
-                ex.Claim(
-                    f"{work}: {name}",
-                    ex.allowed(rows.disagreement, rows.allowed),
-                    f"{worst.disagreement:.2g} ({worst.method}, m = {worst.dimension})",
-                    f"at most {worst.allowed:.2g}",
-                    "X-RAY, X-MNP, X-LOCK, X-SPX",
-                )
+            yield ex.Claim(
+                f"{work}: {name}",
+                ex.allowed(rows.disagreement, rows.allowed),
+                f"{worst.disagreement:.2g} ({worst.method}, m = {worst.dimension})",
+                f"at most {worst.allowed:.2g}",
+                "X-RAY, X-MNP, X-LOCK, X-SPX",
             )
-    return found
-
-
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
-    """Ratios to peers, rates and seconds, with the limits; only the full preset has goals."""
-    return goals_of(table)
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:

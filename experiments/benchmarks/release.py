@@ -232,16 +232,14 @@ def values(table: pd.DataFrame) -> dict[tuple[str, str, str], float]:
     return {(str(p), str(q), str(t)): float(value) for (p, q, t), value in found.items()}
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     found = values(table)
-    made = []
     for question, peer in itertools.product(SAMPLES, (Tool.OPENDP, Tool.DIFFPRIVLIB)):
         if (Part.ERROR, question, peer) in found:
             ours, theirs = (found[Part.ERROR, question, tool] for tool in (Tool.OURS, peer))
             name = f"on {question}, our error is below that of {peer} (RMSE)"
             shown, goal, used = f"{ours:.3g}", f"below {theirs:.3g}", ours / theirs
-            made.append(ex.Claim(name, ex.Verdict(ours < theirs, used), shown, goal, "X-LKJ"))
-    return made
+            yield ex.Claim(name, ex.Verdict(ours < theirs, used), shown, goal, "X-LKJ")
 
 
 #: The drawn parts, with the title and the unit of each panel.

@@ -269,7 +269,7 @@ def claims(table: pd.DataFrame) -> ex.Claims:
 FAST, APART = 200_000.0, 1000.0
 
 
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
+def goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for sparse weights at sparsity 10 with updates, on the slowest universe."""
     rate = {(row.task, row.sparsity, row.elements): row.rate for row in table.itertuples()}
     slowest = min(rate[Task.UPDATE, 10, place] for place in UNIVERSES)

@@ -24,6 +24,8 @@ else:
 Scalar = str | int | float | bool | None
 #: One row of a result: the value of each column by its name.
 Row = dict[str, Scalar]
+#: The rows of a cell, one by one or in a list.
+Rows = Iterable[Row]
 
 #: Number of 32-bit words in a configuration hash (SHA-256).
 HASH_WORDS = 8

@@ -250,6 +250,10 @@ class Goal:
         }
 
 
+#: What a script returns: its goals one by one, or a list.
+Goals = Iterable[Goal]
+
+
 def goals_table(goals: Sequence[tuple[str, Goal]]) -> Table:
     """Table of (script, goal) pairs for the terminal."""
     table = Table("script", "goal", "", "measured", "aimed at", "beside; why open", title="Goals")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol
@@ -13,12 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from experiments.engine.cells import C, Cell, Outcome, Row, Sweep, configuration_fields, plain
+from experiments.engine.cells import C, Cell, Outcome, Row, Rows, Sweep, configuration_fields, plain
 from experiments.engine.provenance import Code
 from experiments.engine.store import Store
 
 #: The function of a script that maps (configuration, generator) to the row or rows of one cell.
-Compute = Callable[[C, np.random.Generator], Row | Sequence[Row]]
+Compute = Callable[[C, np.random.Generator], Row | Rows]
 
 
 class ExecutorError(Exception):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from experiments.engine.cells import Sweep
-    from experiments.engine.claims import Claim, Claims, Goal
+    from experiments.engine.claims import Claim, Claims, Goals
     from experiments.engine.run import Compute
 
 
@@ -56,7 +56,7 @@ class Script(Protocol):
 class HasGoals(Protocol):
     """A script with goals: numbers that its measurements should reach but may miss."""
 
-    def goals(self, table: pd.DataFrame) -> list[Goal]:
+    def goals(self, table: pd.DataFrame) -> Goals:
         """The goals with their measurements, computed from the stored CSV and nothing else."""
 
 

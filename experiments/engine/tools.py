@@ -4,7 +4,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.engine.cells import Outcome, Row, Sweep, product
+from experiments.engine.cells import Outcome, Row, Rows, Sweep, product
 from experiments.engine.checks import (
     agrees_with_prediction,
     is_below,
@@ -20,6 +20,7 @@ from experiments.engine.claims import (
     Claim,
     Claims,
     Goal,
+    Goals,
     NoLimit,
     Verdict,
     above,

@@ -100,11 +100,10 @@ def frontier_is_not_above(
     return ex.Claim(name, verdict, measured, "at most 1", "JL-L14, JL-KN")
 
 
-def against_goals(table: pd.DataFrame) -> list[ex.Claim]:
+def against_goals(table: pd.DataFrame) -> ex.Claims:
     """Compare 95% intervals of heuristic errors with the goals of two lines."""
     found = ratios(table)
     mixed = table[table.split_r_hat < MIXED]
-    claims = []
     for line, beyond in ((Line.BINARY, False), (Line.THREE_WAY, True)):
         sources = mixed[mixed.line == line].source
         ends = {each: found[line, each].root_interval(ex.BAND_LEVEL) for each in sources}
@@ -112,27 +111,24 @@ def against_goals(table: pd.DataFrame) -> list[ex.Claim]:
             continue
         missed = [low > GOALS[line] for low, _ in ends.values()]
         reached = [high <= GOALS[line] for _, high in ends.values()]
-        claims.append(
-            ex.Claim(
-                f"{line}: heuristic noise {'errs more than' if beyond else 'reaches'} the goal",
-                ex.Verdict(
-                    all(missed) if beyond else any(reached),
-                    ex.share(
-                        max(GOALS[line] / low for low, _ in ends.values())
-                        if beyond
-                        else min(high / GOALS[line] for _, high in ends.values()),
-                        1,
-                    ),
+        yield ex.Claim(
+            f"{line}: heuristic noise {'errs more than' if beyond else 'reaches'} the goal",
+            ex.Verdict(
+                all(missed) if beyond else any(reached),
+                ex.share(
+                    max(GOALS[line] / low for low, _ in ends.values())
+                    if beyond
+                    else min(high / GOALS[line] for _, high in ends.values()),
+                    1,
                 ),
-                "; ".join(f"{each}: [{low:.3f}, {high:.3f}]" for each, (low, high) in ends.items()),
-                f"{'all intervals above' if beyond else 'an interval not above'} {GOALS[line]:g}",
-                "JL-L14, JL-KN",
-            )
+            ),
+            "; ".join(f"{each}: [{low:.3f}, {high:.3f}]" for each, (low, high) in ends.items()),
+            f"{'all intervals above' if beyond else 'an interval not above'} {GOALS[line]:g}",
+            "JL-L14, JL-KN",
         )
-    return claims
 
 
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
+def goals(table: pd.DataFrame) -> ex.Goals:
     """Compare our least exact error with the goal of each line, beside the heuristic error."""
     return goals_of(table)
 

@@ -61,30 +61,26 @@ class Config:
     draws: int  # Releases at each n in `MEASURED`; 0 for none
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Rows:
     """The advised mechanism at every n, with its prediction; at `MEASURED` also releases."""
     Q = line_workload(config.line)
     setting = Setting(Q, NS[0], PRIVACY, gd.Adjacency.REPLACE_ONE, exact_only=True)
     trials = try_for_every_n(setting).built
-    rows: list[ex.Row] = []
     for n in NS:
         built = []
         for trial in trials:
             mechanism = trial.mechanism.with_n(n)
             built.append(replace(trial, mechanism=mechanism, prediction=mechanism.predicted_rmse))
         best, predicted = rank(built)[0], {t.name: t.prediction.value for t in built}
-        rows.append(
-            {
-                "n": n,
-                "mechanism": best.name,
-                "least": min(predicted.values()),
-                "peer": min(value for name, value in predicted.items() if name in PEERS),
-                **ex.predicted_columns(best.prediction),
-                **measured(best.mechanism, config.draws if n in MEASURED else 0, rng),
-                **noise_columns(best.mechanism, config.draws if n in MEASURED else 0, rng),
-            }
-        )
-    return rows
+        yield {
+            "n": n,
+            "mechanism": best.name,
+            "least": min(predicted.values()),
+            "peer": min(value for name, value in predicted.items() if name in PEERS),
+            **ex.predicted_columns(best.prediction),
+            **measured(best.mechanism, config.draws if n in MEASURED else 0, rng),
+            **noise_columns(best.mechanism, config.draws if n in MEASURED else 0, rng),
+        }
 
 
 def unprefixed(column: str) -> str:

@@ -194,7 +194,7 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     yield ex.stays_below_prediction(name, "X-MAXENT, GEN-2", fitted, ["family", "n", "epsilon"])
 
 
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
+def goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for the median gain, and for the ratio to tables that need less."""
     every = ratios(table, Answers.PROJECTED)
     worst = every.loc[every.ratio.idxmax()]

@@ -90,26 +90,22 @@ def exact_share(config: Config, steps: int) -> float | None:
     return -math.expm1(steps * math.log(rate)) if config.walk is Walk.BALL else None
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Rows:
     """Mean squared length divided by the exact mean, after 1, 2, 4, ... steps from the centre."""
     body, kernel = body_and_kernel(config)
     limit = squared_length(config)
     points, done = np.zeros((config.chains, config.dimension)), 0
-    rows: list[ex.Row] = []
     for power in range(config.doublings + 1):
         for _ in range(2**power - done):
             points = kernel.step(rng, body, points)
         done = 2**power
         shares = (points**2).sum(axis=1) / limit
-        rows.append(
-            {
-                "steps": done,
-                "share": float(shares.mean()),
-                "share_stderr": float(shares.std(ddof=1)) / math.sqrt(config.chains),
-                "exact": exact_share(config, done),
-            }
-        )
-    return rows
+        yield {
+            "steps": done,
+            "share": float(shares.mean()),
+            "share_stderr": float(shares.std(ddof=1)) / math.sqrt(config.chains),
+            "exact": exact_share(config, done),
+        }
 
 
 def deviations(table: pd.DataFrame, expected: pd.Series | float) -> pd.Series:

@@ -330,27 +330,23 @@ def is_needed(table: pd.DataFrame, rule: Rule) -> ex.Claim:
     )
 
 
-def within_bounds(table: pd.DataFrame) -> list[ex.Claim]:
+def within_bounds(table: pd.DataFrame) -> ex.Claims:
     """No stream exceeds its bound, and every point of the figure has at least one update."""
-    found = []
     for rule, source in SOURCES.items():
         rows = table[table.rule == rule]
         share = rows.largest / np.maximum(np.floor(rows.bound), 1)
         worst = rows.loc[share.idxmax()]
-        found.append(
-            ex.Claim(
-                f"{rule}: updates stay within the bound",
-                ex.Verdict(
-                    (rows.largest <= np.floor(rows.bound)).all() and (rows.largest > 0).all(),
-                    share.max(),
-                ),
-                f"at most {share.max():.3f} times the bound (updates at alpha = {worst.alpha:g}: "
-                f"{worst.largest:.0f})",
-                f"at most 1 times (bound at alpha = {worst.alpha:g}: {math.floor(worst.bound)})",
-                source,
-            )
+        yield ex.Claim(
+            f"{rule}: updates stay within the bound",
+            ex.Verdict(
+                (rows.largest <= np.floor(rows.bound)).all() and (rows.largest > 0).all(),
+                share.max(),
+            ),
+            f"at most {share.max():.3f} times the bound (updates at alpha = {worst.alpha:g}: "
+            f"{worst.largest:.0f})",
+            f"at most 1 times (bound at alpha = {worst.alpha:g}: {math.floor(worst.bound)})",
+            source,
         )
-    return found
 
 
 LOOKS = Rule.looks()

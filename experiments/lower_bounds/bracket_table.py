@@ -71,14 +71,12 @@ SHARE = 0.9
 RAISED = 1.5
 
 
-def goals_on_arguments(table: pd.DataFrame) -> list[ex.Goal]:
+def goals_on_arguments(table: pd.DataFrame) -> ex.Goals:
     """One goal for each argument that has rows in the table."""
-    found = []
     for column, goal in (("norm", _norms), ("volume", _volumes), ("row_products", _row_products)):
         rows = table[table[column].notna()] if column in table else table.iloc[:0]
         if len(rows):
-            found.append(goal(rows))
-    return found
+            yield goal(rows)
 
 
 def _norms(rows: pd.DataFrame) -> ex.Goal:
@@ -161,8 +159,11 @@ def ratio(table: pd.DataFrame) -> pd.Series[float]:
     return table.upper / (table.lower + 1)
 
 
-def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
-    """The goals over the standard and the random workloads together."""
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
+    """How narrow brackets are to be, and what arguments that no bracket uses could add at most.
+
+    The standard and the random workloads count together.
+    """
     crossed = table[table.lower >= table.upper]
     kinds = table.guarantee.unique()
     pure = table[table.guarantee == Guarantee.PURE]
@@ -332,11 +333,6 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     measured = f"ratios {wide.min():.2f} to {wide.max():.2f}, median {wide.median():.2f}"
     theory = f"at most {WIDEST} where {FROM} records or more are excluded"
     yield ex.Claim(name, ex.at_most(wide.max(), WIDEST), measured, theory, "JL-L7, JL-T2")
-
-
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
-    """How narrow brackets are to be, and what arguments that no bracket uses could add at most."""
-    return goals_of(table)
 
 
 def mechanisms_are_proved(table: pd.DataFrame) -> ex.Claim:

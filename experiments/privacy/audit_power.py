@@ -84,7 +84,7 @@ def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
     return np.exp(logs.groupby(found.family).mean())
 
 
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
+def goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for mechanisms, numbers of draws and speed. A goal without rows is left out."""
     factors = table[table.fault == Fault.SCALED]
     return [*_rows(factors), *_sizes(factors), *_spectral(table), *_sparse(table)]

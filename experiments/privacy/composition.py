@@ -96,7 +96,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     return [*rows, *simulated(config, rng)]
 
 
-def simulated(config: Config, rng: np.random.Generator) -> list[ex.Row]:
+def simulated(config: Config, rng: np.random.Generator) -> ex.Rows:
     """delta of simulated losses, at the epsilon where randomised responses have delta MEASURED."""
     T = config.steps
     epsilon = exact_epsilon(STEP, T, MEASURED)
@@ -107,15 +107,11 @@ def simulated(config: Config, rng: np.random.Generator) -> list[ex.Row]:
         losses[Step.RESPONSE] += np.where(truths, STEP, -STEP)
         points = laplace.sample(rng, config.draws)
         losses[Step.LAPLACE] += laplace.log_density_ratio(points, np.ones_like(points))
-    rows: list[ex.Row] = []
     for kind, loss in losses.items():
         gains = -np.expm1(np.minimum(epsilon - loss, 0.0))
         stderr = float(gains.std(ddof=1)) / math.sqrt(config.draws)
-        rows.append(
-            {"quantity": Quantity.SIMULATED, "rule": kind, "value": float(gains.mean()),
-             "stderr": stderr}
-        )  # fmt: skip
-    return rows
+        yield {"quantity": Quantity.SIMULATED, "rule": kind, "value": float(gains.mean()),
+             "stderr": stderr}  # fmt: skip
 
 
 def claims(table: pd.DataFrame) -> ex.Claims:

@@ -99,7 +99,7 @@ def exact_delta(family: Family, t: float) -> float | None:
     return None
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Rows:
     """delta(t) and Pr[L > t] over the thresholds, and means of L and e^-L."""
     noise, shift = noise_and_shift(config.family)
     points = noise.sample(rng, config.draws)
@@ -111,14 +111,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
         "unit": float(np.exp(-losses).mean()),
         "unit_stderr": stderr(np.exp(-losses)),
     }
-    rows: list[ex.Row] = []
     for t in THRESHOLDS:
         gains = np.maximum(1 - np.exp(t - losses), 0.0)
         known = exact_delta(config.family, float(t)) if t > 0 else None
         row = {"threshold": float(t), "beyond": float((losses > t + ROUNDING).mean())}
         row |= {"delta": float(gains.mean()), "delta_stderr": stderr(gains)}
-        rows.append({**row, "exact_delta": known, **whole})
-    return rows
+        yield {**row, "exact_delta": known, **whole}
 
 
 def stderr(values: FloatArray) -> float:

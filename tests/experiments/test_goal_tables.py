@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ from experiments.shared.accuracy_lines import Method
 from experiments.shared.workloads import Line
 
 
-def only(goals: list[Goal], words: str) -> Goal:
+def only(goals: Iterable[Goal], words: str) -> Goal:
     (found,) = [goal for goal in goals if words in goal.name]
     return found
 
@@ -55,7 +56,7 @@ def geometry_table(peer_seconds: float, own_seconds: float) -> pd.DataFrame:
 
 
 def test_geometry_compares_the_fastest_of_a_peer_and_the_limit() -> None:
-    goals = geometry.goals(geometry_table(1.6, 1.0))
+    goals = [*geometry.goals(geometry_table(1.6, 1.0))]
     assert len(goals) == 2
     many = only(goals, "one of 100 targets")
     assert not many.reached

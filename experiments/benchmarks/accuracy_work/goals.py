@@ -115,71 +115,58 @@ def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
     return [*_ratios(table), *_against_joint_tables(table), *_lifted(table)]
 
 
-def _ratios(table: pd.DataFrame) -> list[ex.Goal]:
+def _ratios(table: pd.DataFrame) -> ex.Goals:
     """Goals for our least predicted error divided by the peers' least, on the lines of `GOALS`."""
     found = verdicts(table)
-    goals = []
     for row in found[found.before & found.line.isin([*GOALS])].itertuples():
         line = table[(table.line == row.line) & (table.n == row.n)]
         ours, peer = least_predicted(line, OURS_BEFORE), least_predicted(line, PEERS_BEFORE)
         room = ours.predicted / row.excluded if row.excluded else 0.0
         proved = f"; no mechanism errs less than 1/{room:.3g} of ours" if room else ""
-        goals.append(
-            ex.Goal(
-                f"{row.line}: our error divided by that of the best other",
-                ours.predicted / peer.predicted,
-                row.goal,
-                ex.Aim.AT_MOST,
-                CAUSES[Line(row.line)],
-                f"{ours.method} against {peer.method}{proved}",
-            )
+        yield ex.Goal(
+            f"{row.line}: our error divided by that of the best other",
+            ours.predicted / peer.predicted,
+            row.goal,
+            ex.Aim.AT_MOST,
+            CAUSES[Line(row.line)],
+            f"{ours.method} against {peer.method}{proved}",
         )
-    return goals
 
 
-def _against_joint_tables(table: pd.DataFrame) -> list[ex.Goal]:
+def _against_joint_tables(table: pd.DataFrame) -> ex.Goals:
     """Goals for the library's least error divided by the error of Laplace noise on joint tables."""
-    goals = []
     joint = table[(table.method == Method.JOINT) & table.line.isin(JOINT_LINES)]
     for row in joint.itertuples():
         best = best_exact(table[(table.line == row.line) & (table.n == row.n)], (Method.JOINT,))
-        goals.append(
-            ex.Goal(
-                f"{row.line}: error of the library divided by that of Laplace noise on the joint "
-                "table",
-                best.predicted / row.predicted,
-                1.0,
-                ex.Aim.AT_MOST,
-                f"{best.method} does not use the joint table",
-                f"{best.method}: {best.predicted * row.n:.4g} a cell in counts, joint table: "
-                f"{row.predicted * row.n:.4g}",
-            )
+        yield ex.Goal(
+            f"{row.line}: error of the library divided by that of Laplace noise on the joint table",
+            best.predicted / row.predicted,
+            1.0,
+            ex.Aim.AT_MOST,
+            f"{best.method} does not use the joint table",
+            f"{best.method}: {best.predicted * row.n:.4g} a cell in counts, joint table: "
+            f"{row.predicted * row.n:.4g}",
         )
-    return goals
 
 
-def _lifted(table: pd.DataFrame) -> list[ex.Goal]:
+def _lifted(table: pd.DataFrame) -> ex.Goals:
     """Goals for the error of lifted elliptopes divided by the least error of other methods."""
-    goals = []
     for row in table[table.method == Method.LIFTED].itertuples():
         Q = line_workload(Line(row.line))
         assert isinstance(Q, MarginalTables)
         lifted = Lifted(len(Q.levels), Q.k)
         best = best_exact(table[(table.line == row.line) & (table.n == row.n)])
         ratio = row.predicted / best.predicted
-        goals.append(
-            ex.Goal(
-                f"{row.line}: error of the lifted elliptope divided by that of the best other "
-                "mechanism",
-                ratio,
-                LIFTED_GOAL,
-                ex.Aim.AT_MOST,
-                _cause(lifted, ratio),
-                f"{row.predicted * row.n:.4g} a cell in counts, {best.method}: "
-                f"{best.predicted * row.n:.4g}",
-            )
+        yield ex.Goal(
+            f"{row.line}: error of the lifted elliptope divided by that of the best other "
+            "mechanism",
+            ratio,
+            LIFTED_GOAL,
+            ex.Aim.AT_MOST,
+            _cause(lifted, ratio),
+            f"{row.predicted * row.n:.4g} a cell in counts, {best.method}: "
+            f"{best.predicted * row.n:.4g}",
         )
-    return goals
 
 
 #: Error of cone noise whose body is cut by inequalities of the tables, divided by the error without
@@ -251,9 +238,8 @@ def advised_goals(table: pd.DataFrame) -> list[ex.Goal]:
     return [*_one_count(table), *_as_measured(table)]
 
 
-def _one_count(table: pd.DataFrame) -> list[ex.Goal]:
+def _one_count(table: pd.DataFrame) -> ex.Goals:
     """Goals for the mechanism advised for one counting query, one goal for each epsilon."""
-    goals = []
     mine = table[table.line == Line.ONE_COUNT]
     for epsilon, rows in mine.groupby("epsilon", sort=True):
         known = rows.set_index("method")
@@ -261,22 +247,18 @@ def _one_count(table: pd.DataFrame) -> list[ex.Goal]:
             continue
         offered, peer = known.loc[Method.ADVISED], known.loc[Method.GEOMETRIC]
         counts = offered.predicted * offered.n
-        goals.append(
-            ex.Goal(
-                f"{Line.ONE_COUNT}, epsilon = {epsilon:g}: predicted error of what `advise` offers "
-                "divided by that of geometric noise",
-                offered.predicted / peer.predicted,
-                1 + ALLOWED,
-                ex.Aim.AT_MOST,
-                f"`advise` offers {offered.advised}, whose noise is continuous and does not use "
-                "that a count is a whole number; the root mean squared error of Laplace noise "
-                "falls like 1 / epsilon, that of geometric noise for large epsilon like "
-                "e^(-epsilon / 2)",
-                f"{offered.advised}: {counts:.4g} in counts, geometric: "
-                f"{peer.predicted * peer.n:.4g}",
-            )
+        yield ex.Goal(
+            f"{Line.ONE_COUNT}, epsilon = {epsilon:g}: predicted error of what `advise` offers "
+            "divided by that of geometric noise",
+            offered.predicted / peer.predicted,
+            1 + ALLOWED,
+            ex.Aim.AT_MOST,
+            f"`advise` offers {offered.advised}, whose noise is continuous and does not use "
+            "that a count is a whole number; the root mean squared error of Laplace noise "
+            "falls like 1 / epsilon, that of geometric noise for large epsilon like "
+            "e^(-epsilon / 2)",
+            f"{offered.advised}: {counts:.4g} in counts, geometric: {peer.predicted * peer.n:.4g}",
         )
-    return goals
 
 
 class Measured(NamedTuple):
