@@ -114,8 +114,8 @@ def _chart(script: LoadedScript, folders: Folders) -> str:
         panels = panels_of(script.module.plot(table))
     if not panels:
         return ""
-    source = '<script src="../_static/chart.js"></script>'
-    return f".. raw:: html\n\n   {chart_html(panels)}\n   {source}\n\n"
+    sources = (f'<script src="../_static/{name}.js"></script>' for name in ("draw", "chart"))
+    return f".. raw:: html\n\n   {chart_html(panels)}\n   {''.join(sources)}\n\n"
 
 
 def claim_line(claim: Mapping[str, Any]) -> str:

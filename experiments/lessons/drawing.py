@@ -5,6 +5,8 @@ import re
 from typing import Any
 
 import marimo as mo
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -35,8 +37,26 @@ def slider(*range_and_step: float, **more: Any) -> mo.ui.slider:
     return mo.ui.slider(*range_and_step, show_value=True, **more)
 
 
-def powers_of_ten(axes: Axes) -> None:
-    """Ticks at powers of ten, without the small ones, which double the drawing time."""
-    axes.minorticks_off()
+def log_log(
+    x: npt.ArrayLike,
+    curves: dict[str, tuple[npt.ArrayLike, str, str]],
+    least: bool = False,
+    **more: Any,
+) -> tuple[Figure, Axes]:
+    """Curves over `x` on logarithmic axes: the values, line and colour of each, by its label.
+
+    With `least`, a broad grey curve shows the least of all. `more` has titles, labels and limits.
+    """
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for label, (values, line, colour) in curves.items():
+        axes.loglog(x, values, line, color=colour, label=label)
+    if least:
+        values = np.min([values for values, _, _ in curves.values()], axis=0)
+        axes.loglog(x, values, color="black", lw=4, alpha=0.3, label="the least")
+    axes.minorticks_off()  # small ticks double the drawing time
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(gd.plotting.power_of_ten)
+    axes.set(**more)
+    axes.legend(fontsize=9)
+    return figure, axes

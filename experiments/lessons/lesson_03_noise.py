@@ -12,7 +12,7 @@ def _():
 
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, powers_of_ten, slider
+    from drawing import log_log, md, picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
@@ -25,11 +25,11 @@ def _():
         functools,
         gd,
         io,
+        log_log,
         md,
         mo,
         np,
         picture,
-        powers_of_ten,
         run_chains,
         slider,
     )
@@ -187,21 +187,24 @@ def _(mo, slider):
 
 
 @app.cell
-def _(Figure, errors, loss, np, picture, population, powers_of_ten, sizes):
-    _figure = Figure(figsize=(6.0, 4.2), layout="constrained")
-    _ax = _figure.subplots()
-    _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
-    for (_name, _values), (_colour, _marker) in zip(errors.items(), _looks, strict=True):
-        _scaled = np.array(_values) / (population.value * loss.value)
-        _ax.loglog(sizes, _scaled, marker=_marker, color=_colour, label=_name)
+def _(errors, log_log, loss, np, picture, population, sizes):
+    looks = (("s-", "#D55E00"), ("o-", "#0072B2"), ("^-", "#009E73"))
+    _curves = {
+        name: (np.array(values) / (population.value * loss.value), *look)
+        for (name, values), look in zip(errors.items(), looks, strict=True)
+    }
+    _last = [values[-1] for values, *_ in _curves.values()]
+    _figure, _ax = log_log(
+        sizes,
+        _curves,
+        title=f"m = 200: Laplace {_last[0]:.3f}, ball {_last[1]:.3f}, K-norm {_last[2]:.3f}",
+        xlabel="number of prefix sums m",
+        ylabel="error per query (rmse)",
+        ylim=(1e-5, 30),
+    )
     _ax.axhline(0.1, color="grey", lw=0.8, ls=":")
-    _last = [values[-1] / (population.value * loss.value) for values in errors.values()]
-    _ax.set_title(f"m = 200: Laplace {_last[0]:.3f}, ball {_last[1]:.3f}, K-norm {_last[2]:.3f}")
-    _ax.set(xlabel="number of prefix sums m", ylabel="error per query (rmse)", ylim=(1e-5, 30))
-    powers_of_ten(_ax)
-    _ax.legend()
     picture(_figure, "error per query by the number of prefix sums")
-    return
+    return (looks,)
 
 
 @app.cell
@@ -426,21 +429,22 @@ def _(mo, slider):
 
 
 @app.cell
-def _(Figure, budget, columns, gd, np, pair_errors, people, picture):
-    _figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    _ax = _figure.subplots()
-    _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
-    for (_name, _values), (_colour, _marker) in zip(pair_errors.items(), _looks, strict=True):
-        _scaled = np.array(_values) / (people.value * budget.value)
-        _ax.loglog(columns, _scaled, marker=_marker, color=_colour, label=_name)
-    _at_ten = pair_errors["cone over the elliptope"][columns.index(10)]
-    _ax.set_title(f"d = 10 on the elliptope: error {_at_ten / (people.value * budget.value):.5f}")
+def _(budget, columns, log_log, looks, np, pair_errors, people, picture):
+    _curves = {
+        name: (np.array(values) / (people.value * budget.value), *look)
+        for (name, values), look in zip(pair_errors.items(), looks, strict=True)
+    }
+    _at_ten = _curves["cone over the elliptope"][0][columns.index(10)]
+    _figure, _ax = log_log(
+        columns,
+        _curves,
+        title=f"d = 10 on the elliptope: error {_at_ten:.5f}",
+        xlabel="yes/no columns d",
+        ylabel="error of a cell (rmse)",
+        ylim=(1e-6, 50),
+    )
     _ax.axhline(0.01, color="grey", lw=0.8, ls=":")
-    _ax.set(xlabel="yes/no columns d", ylabel="error of a cell (rmse)", ylim=(1e-6, 50))
     _ax.set_xticks(columns, [str(d) for d in columns])
-    _ax.minorticks_off()
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.legend(loc="upper left")
     picture(_figure, "error of a cell by the number of columns")
     return
 

@@ -11,12 +11,12 @@ def _():
 
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, powers_of_ten, slider
+    from drawing import log_log, md, picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, functools, gd, md, mo, np, picture, powers_of_ten, slider
+    return Figure, functools, gd, log_log, md, mo, np, picture, slider
 
 
 @app.cell
@@ -308,29 +308,18 @@ def _(mo, slider):
 
 
 @app.cell
-def _(Figure, accuracy, log_size, np, picture, powers_of_ten):
+def _(accuracy, log_log, log_size, np, picture):
     _k = np.logspace(0, 6, 121)
     _log_n = log_size.value * np.log(2)
     _alpha = accuracy.value
     _terms = {
-        r"$k / \alpha$": _k / _alpha,
-        r"$\sqrt{k\,\ln N} / \alpha$": np.sqrt(_k * _log_n) / _alpha,
-        r"$\ln N / \alpha^2$": np.full_like(_k, _log_n / _alpha**2),
+        r"$k / \alpha$": (_k / _alpha, "-", "#0072B2"),
+        r"$\sqrt{k\,\ln N} / \alpha$": (np.sqrt(_k * _log_n) / _alpha, "-", "#E69F00"),
+        r"$\ln N / \alpha^2$": (np.full_like(_k, _log_n / _alpha**2), "-", "#CC79A7"),
     }
-    _figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    _ax = _figure.subplots()
-    for (_name, _values), _colour in zip(
-        _terms.items(), ("#0072B2", "#E69F00", "#CC79A7"), strict=True
-    ):
-        _ax.loglog(_k, _values, label=_name, color=_colour, lw=1.2)
-    _ax.loglog(
-        _k, np.minimum.reduce([*_terms.values()]), color="black", lw=3, alpha=0.4, label="the least"
-    )
-    _crossings = _log_n, _log_n / _alpha**2
-    _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
-    _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))
-    powers_of_ten(_ax)
-    _ax.legend(loc="upper left")
+    _title = f"the terms cross at k = {_log_n:.0f} and k = {_log_n / _alpha**2:,.0f}"
+    _labels = {"xlabel": "number of queries k", "ylabel": "records, at epsilon = 1"}
+    _figure, _ = log_log(_k, _terms, least=True, title=_title, ylim=(3, 3e7), **_labels)
     picture(_figure, "three bounds on the number of records, by the number of queries")
     return
 

@@ -16,12 +16,12 @@ def _():
         # afterwards. The bodies here are small enough for projections that are not compiled.
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     import numpy as np
-    from drawing import md, picture, powers_of_ten, slider
+    from drawing import log_log, md, picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, md, mo, np, picture, powers_of_ten, slider
+    return Figure, gd, log_log, md, mo, np, picture, slider
 
 
 @app.cell
@@ -221,25 +221,18 @@ def _(slider):
 
 
 @app.cell
-def _(Figure, count, measured, np, picture, powers_of_ten, sigma_one, sizes, width):
-    _n = np.logspace(np.log10(2), np.log10(5000), 60)
-    _figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    _ax = _figure.subplots()
-    _ax.loglog(_n, sigma_one / _n, color="#D55E00", label=r"noise: $\sigma$")
-    _ax.loglog(
-        _n,
-        np.sqrt(sigma_one / _n * width / 64),
-        color="#0072B2",
-        ls="--",
-        label=r"theory: $\sqrt{\sigma\,w(K)/m}$",
-    )
-    _ax.loglog(sizes, measured, "o-", color="#009E73", label="measured after projection")
-    _ax.axvline(count.value, color="grey", lw=1)
+def _(count, log_log, measured, np, picture, sigma_one, sizes, width):
+    _sigma = sigma_one / np.array(sizes)
+    _curves = {
+        r"noise: $\sigma$": (_sigma, "-", "#D55E00"),
+        r"theory: $\sqrt{\sigma\,w(K)/m}$": (np.sqrt(_sigma * width / 64), "--", "#0072B2"),
+        "measured after projection": (measured, "o-", "#009E73"),
+    }
     _now = float(measured[list(sizes).index(count.value)])
-    _ax.set_title(f"n = {count.value}: from {sigma_one / count.value:.3f} to {_now:.3f}")
-    _ax.set(xlabel="records n", ylabel="error per query (rmse)")
-    powers_of_ten(_ax)
-    _ax.legend(loc="upper right", fontsize=9)
+    _title = f"n = {count.value}: from {sigma_one / count.value:.3f} to {_now:.3f}"
+    _labels = {"xlabel": "records n", "ylabel": "error per query (rmse)"}
+    _figure, _ax = log_log(sizes, _curves, title=_title, **_labels)
+    _ax.axvline(count.value, color="grey", lw=1)
     picture(_figure, "error per query before and after the projection, by the number of records")
     return
 

@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="6. The JL transform")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, powers_of_ten, slider
+    from drawing import log_log, md, picture, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, md, mo, np, picture, plt, powers_of_ten, slider
+    return gd, log_log, md, mo, np, picture, plt, slider
 
 
 @app.cell
@@ -281,19 +281,19 @@ def _(md, slider):
 
 
 @app.cell
-def _(mo, np, picture, plt, powers_of_ten, records):
+def _(log_log, mo, np, picture, records):
     _ms = np.geomspace(1, 2000, 200)
     _near, _noisy = 1 / np.sqrt(_ms), np.sqrt(_ms) / records.value
-    _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
-    _ax.loglog(_ms, _near, color="#0072B2", label=r"distortion $1/\sqrt{m}$")
-    _ax.loglog(_ms, _noisy, color="#D55E00", label=r"noise $\sqrt{m}/(\varepsilon n)$")
-    _ax.loglog(_ms, _near + _noisy, color="black", lw=2, label="sum")
+    _curves = {
+        r"distortion $1/\sqrt{m}$": (_near, "-", "#0072B2"),
+        r"noise $\sqrt{m}/(\varepsilon n)$": (_noisy, "-", "#D55E00"),
+        "sum": (_near + _noisy, "-", "black"),
+    }
     _least = 2 / np.sqrt(records.value)
+    _title = f"least at m = {records.value}: {_least:.3f}"
+    _labels = {"xlabel": "rows m", "ylabel": "the bracket"}
+    _figure, _ax = log_log(_ms, _curves, title=_title, ylim=(3e-3, 20), **_labels)
     _ax.plot(records.value, _least, "o", color="black")
-    _ax.set_title(f"least at m = {records.value}: {_least:.3f}")
-    powers_of_ten(_ax)
-    _ax.set(ylim=(3e-3, 20), xlabel="rows m", ylabel="the bracket")
-    _ax.legend(loc="upper right", frameon=False, fontsize=9)
     mo.vstack([records, picture(_figure, "distortion, noise and their sum by the number of rows")])
     return
 
@@ -331,28 +331,22 @@ def _(md, slider):
 
 
 @app.cell
-def _(alpha, bits, gd, mo, np, picture, plt, powers_of_ten):
+def _(alpha, bits, gd, log_log, mo, np, picture):
+    def _records(k):
+        size, scale = 2**bits.value, {"epsilon": 1.0, "alpha": alpha.value, "constant": 1.0}
+        found = gd.bounds.upper.bounded_queries(int(k), size, **scale)
+        return found.ball, found.knorm, found.jl
+
     _counts = np.unique(np.geomspace(1, 1e6, 60).astype(int))
-    _regimes = [
-        gd.bounds.upper.bounded_queries(
-            int(_k), 2**bits.value, epsilon=1.0, alpha=alpha.value, constant=1.0
-        )
-        for _k in _counts
-    ]
-    _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
-    for _name, _colour in (("ball", "#0072B2"), ("knorm", "#009E73"), ("jl", "#D55E00")):
-        _shown = {"ball": "ball", "knorm": "K-norm", "jl": "JL"}[_name]
-        _ax.loglog(_counts, [getattr(_r, _name) for _r in _regimes], color=_colour, label=_shown)
-    _ax.loglog(
-        _counts, [_r.least for _r in _regimes], color="black", lw=4, alpha=0.25, label="the least"
-    )
-    powers_of_ten(_ax)
-    _at = gd.bounds.upper.bounded_queries(
-        1000, 2**bits.value, epsilon=1.0, alpha=alpha.value, constant=1.0
-    )
-    _ax.set_title(f"k = 1000: ball {_at.ball:.0f}, K-norm {_at.knorm:.0f}, JL {_at.jl:.0f}")
-    _ax.set(ylim=(5, 1e7), xlabel="queries k", ylabel="records, up to the constant")
-    _ax.legend(loc="upper left", frameon=False)
+    _looks = {"ball": "#0072B2", "K-norm": "#009E73", "JL": "#D55E00"}
+    _terms = zip(*map(_records, _counts), strict=True)
+    _curves = {
+        name: (values, "-", _looks[name]) for name, values in zip(_looks, _terms, strict=True)
+    }
+    _ball, _knorm, _jl = _records(1000)
+    _title = f"k = 1000: ball {_ball:.0f}, K-norm {_knorm:.0f}, JL {_jl:.0f}"
+    _labels = {"xlabel": "queries k", "ylabel": "records, up to the constant"}
+    _figure, _ = log_log(_counts, _curves, least=True, title=_title, ylim=(5, 1e7), **_labels)
     mo.vstack(
         [
             bits,

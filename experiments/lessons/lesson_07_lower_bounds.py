@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="7. Lower bounds")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, powers_of_ten, slider
+    from drawing import log_log, md, picture, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, md, mo, np, picture, plt, powers_of_ten, slider
+    return gd, log_log, md, mo, np, picture, plt, slider
 
 
 @app.cell
@@ -365,21 +365,15 @@ def _(gd, marginals, mo):
 
 
 @app.cell
-def _(curves, picture, plt, powers_of_ten, sizes):
-    _figure, _ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    _looks = (
-        ("#000000", "-"),
-        ("#000000", ":"),
-        ("#E69F00", "--"),
-        ("#D55E00", "--"),
-        ("#009E73", "-"),
+def _(curves, log_log, picture, sizes):
+    _lines = ("-", ":", "--", "--", "-")
+    _colours = ("black", "black", "#E69F00", "#D55E00", "#009E73")
+    _looks = zip(curves.values(), _lines, _colours, strict=True)
+    _labels = {"xlabel": "records n", "ylabel": "root mean square error per query"}
+    _figure, _ax = log_log(
+        sizes, dict(zip(curves, _looks, strict=True)), ylim=(5e-3, 10), **_labels
     )
-    for (_name, _errors), (_colour, _line) in zip(curves.items(), _looks, strict=True):
-        _ax.loglog(sizes, _errors, color=_colour, ls=_line, label=_name)
     _ax.fill_between(sizes, curves["no mechanism is below"], 5e-3, color="grey", alpha=0.2, lw=0)
-    powers_of_ten(_ax)
-    _ax.set(ylim=(5e-3, 10), xlabel="records n", ylabel="root mean square error per query")
-    _ax.legend(loc="upper right", frameon=False)
     picture(_figure, "errors of mechanisms above the errors that none can beat")
     return
 

@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="8. Sparse vector and iterative const
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, powers_of_ten, slider
+    from drawing import log_log, md, picture, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, md, mo, np, picture, plt, powers_of_ten, slider
+    return gd, log_log, md, mo, np, picture, plt, slider
 
 
 @app.cell
@@ -227,16 +227,16 @@ def _(cutoffs, slider):
 
 
 @app.cell
-def _(accuracies, beta, cutoff, cutoffs, failures, mo, picture, plt, powers_of_ten):
+def _(accuracies, beta, cutoff, cutoffs, failures, log_log, mo, picture):
     _at = cutoffs.index(cutoff.value)
-    _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
-    _ax.loglog(cutoffs, failures["printed"], "o-", color="#D55E00", label="printed")
-    _ax.loglog(cutoffs, failures["corrected"], "s-", color="#0072B2", label="corrected")
-    _ax.axhline(beta, color="black", ls="--", label="β = 0.05")
+    _curves = {
+        "printed": (failures["printed"], "o-", "#D55E00"),
+        "corrected": (failures["corrected"], "s-", "#0072B2"),
+        "β = 0.05": ([beta] * len(cutoffs), "--", "black"),
+    }
+    _labels = {"xlabel": "c = k", "ylabel": "probability of a value off by more than α"}
+    _figure, _ax = log_log(cutoffs, _curves, ylim=(1e-6, 3), **_labels)
     _ax.plot(cutoff.value, failures["printed"][_at], "o", ms=11, mfc="none", color="black")
-    powers_of_ten(_ax)
-    _ax.set(ylim=(1e-6, 3), xlabel="c = k", ylabel="probability of a value off by more than α")
-    _ax.legend(loc="lower left", frameon=False)
     _text = mo.md(f"""
     printed: α = {accuracies["printed"][_at]:.3f}, missed with probability
     **{failures["printed"][_at]:.3f}**
@@ -465,21 +465,12 @@ def _(class_sizes, slider):
 
 
 @app.cell
-def _(mo, picture, plt, powers_of_ten, promised, queries, sizes):
-    _figure, _ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
-    _ax.loglog(sizes, promised["1-DP", queries.value], "o-", color="#0072B2", label="1-DP")
-    _ax.loglog(
-        sizes,
-        promised["(1, 1e-6)-DP", queries.value],
-        "s-",
-        color="#D55E00",
-        label=r"$(1, 10^{-6})$-DP",
-    )
-    powers_of_ten(_ax)
-    _pure, _approximate = (promised[name, queries.value][-1] for name in ("1-DP", "(1, 1e-6)-DP"))
-    _ax.set_title(f"at the last point {_pure:.4f} and {_approximate:.4f}")
-    _ax.set(ylim=(1e-3, 2), xlabel="records n", ylabel=r"$\alpha$, with probability 0.95")
-    _ax.legend(loc="upper right", frameon=False)
+def _(log_log, mo, picture, promised, queries, sizes):
+    _pure, _other = (promised[name, queries.value] for name in ("1-DP", "(1, 1e-6)-DP"))
+    _curves = {"1-DP": (_pure, "o-", "#0072B2"), r"$(1, 10^{-6})$-DP": (_other, "s-", "#D55E00")}
+    _title = f"at the last point {_pure[-1]:.4f} and {_other[-1]:.4f}"
+    _labels = {"xlabel": "records n", "ylabel": r"$\alpha$, with probability 0.95"}
+    _figure, _ = log_log(sizes, _curves, title=_title, ylim=(1e-3, 2), **_labels)
     mo.vstack([queries, picture(_figure, "promised accuracy by the number of records")])
     return
 

@@ -9,13 +9,26 @@ app = marimo.App(width="medium", app_title="9. Smooth queries")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, slider
+    from drawing import log_log, md, picture, slider
     from matplotlib import pyplot as plt
 
     import geomdp as gd
     from geomdp.workloads.smooth import GaussianMixture, Jackson, Truncation, approximate
 
-    return GaussianMixture, Jackson, Truncation, approximate, gd, md, mo, np, picture, plt, slider
+    return (
+        GaussianMixture,
+        Jackson,
+        Truncation,
+        approximate,
+        gd,
+        log_log,
+        md,
+        mo,
+        np,
+        picture,
+        plt,
+        slider,
+    )
 
 
 @app.cell
@@ -308,26 +321,22 @@ def _(bandwidths, slider):
 
 
 @app.cell
-def _(degrees, fitted, gd, mo, narrow, noise_errors, np, people, picture, plt):
+def _(degrees, fitted, log_log, mo, narrow, noise_errors, np, people, picture):
     _h = narrow.value
     _near = np.array([fitted[_h, _t][0].approximation_error for _t in degrees])
-    _figure, _ax = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
-    _ax.loglog(degrees, _near, color="black", ls="--", label="approximation")
-    _least = []
+    _curves, _least = {"approximation": (_near, "--", "black")}, []
     for _name, _colour in (("same noise", "#0072B2"), ("weighted noise", "#D55E00")):
         _std = np.array([noise_errors[_name, _h, _t] for _t in degrees]) / people.value
-        _ax.loglog(degrees, _near + _std, "o-", color=_colour, label=f"{_name} + approximation")
+        _curves[f"{_name} + approximation"] = (_near + _std, "o-", _colour)
         _least.append(float((_near + _std).min()))
-    _ax.set_title(f"least: {_least[0]:.4f}, and {_least[1]:.4f} with weighted noise")
+    _title = f"least: {_least[0]:.4f}, and {_least[1]:.4f} with weighted noise"
+    _labels = {"xlabel": "degrees t", "ylabel": "error of the answer at ε = 1"}
+    _figure, _ax = log_log(degrees, _curves, title=_title, ylim=(1e-5, 3), **_labels)
     _ax.axvline(people.value**0.25, color="grey", lw=1)
     _ax.annotate(
         "$t = n^{1/4}$", (people.value**0.25, 1.3), textcoords="offset points", xytext=(4, 0)
     )
-    _ax.minorticks_off()
-    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
-    _ax.set(ylim=(1e-5, 3), xlabel="degrees t", ylabel="error of the answer at ε = 1")
-    _ax.legend(loc="lower left", facecolor="white", edgecolor="none", framealpha=1, fontsize=9)
     mo.vstack([people, narrow, picture(_figure, "error of the answer by the number of degrees")])
     return
 

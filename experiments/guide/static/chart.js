@@ -2,58 +2,12 @@
 // Charts of the curves in the page: drawn when first opened, with values under the pointer or, by
 // the arrow keys, under the keyboard, and with either scale on either axis.
 (() => {
-  const SVG = "http://www.w3.org/2000/svg"; // a name, not an address: nothing is fetched
+  const { make, element, short, ticksOf, scale } = Draw;
   const HEIGHT = 260, RIGHT = 12, TOP = 8, BOTTOM = 24;
   // Room for numbers, or for as much of the words as a third of the chart holds.
   const LETTER = 7, NUMBERS = 62;
 
-  const element = (name, attributes, parent) => {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    parent.append(made);
-    return made;
-  };
   const themed = (colour) => (colour === "#000000" ? "var(--pst-color-text-base)" : colour);
-  const shown = (value) => {
-    if (value === 0) return "0";
-    const size = Math.abs(value);
-    return size >= 1e5 || size < 1e-3
-      ? value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e")
-      : String(Number(value.toPrecision(4)));
-  };
-
-  // A scale maps values to pixels and knows its ticks.
-  const scale = (range, log, names, from, to) => {
-    const through = log ? Math.log10 : (value) => value;
-    const [low, high] = range.map(through);
-    const place = (value) => from + ((through(value) - low) / (high - low || 1)) * (to - from);
-    let ticks;
-    if (names.length) ticks = names;
-    else if (log) {
-      const [a, b] = [Math.min(low, high), Math.max(low, high)];
-      const step = Math.max(1, Math.ceil((b - a) / 6));
-      ticks = [];
-      for (let e = Math.ceil(a - 1e-9); e <= b + 1e-9; e += step) ticks.push([10 ** e, shown(10 ** e)]);
-      if (b - a < 2.5) {
-        ticks = [];
-        for (let e = Math.floor(a); e <= b; e++) {
-          for (const m of b - a < 0.7 ? [1, 1.5, 2, 3, 4, 5, 6, 8] : [1, 2, 5]) {
-            const value = m * 10 ** e, at = Math.log10(value);
-            if (at >= a - 1e-9 && at <= b + 1e-9) ticks.push([value, shown(value)]);
-          }
-        }
-      }
-    } else {
-      const [a, b] = [Math.min(low, high), Math.max(low, high)];
-      const rough = (b - a) / 5 || 1, unit = 10 ** Math.floor(Math.log10(rough));
-      const step = unit * [1, 2, 5, 10].find((m) => m * unit >= rough);
-      ticks = [];
-      for (let i = Math.ceil(a / step - 1e-9); i * step <= b + 1e-9 * step; i++) {
-        ticks.push([i * step, shown(i * step)]);
-      }
-    }
-    return { place, ticks };
-  };
 
   class Chart {
     constructor(panel, holder, names, readout, id) {
@@ -61,13 +15,11 @@
       this.log = { x: panel.x_log, y: panel.y_log };
       this.at = null;
       const values = panel.curves.flatMap((curve) => curve.points);
-      const buttons = document.createElement("div");
-      buttons.className = "scales";
+      const buttons = element("div", { class: "scales" }, holder);
       for (const [axis, index] of [["x", 0], ["y", 1]]) {
         const positive = values.every((point) => point[index] > 0);
         if (!positive || panel[`${axis}_names`].length) continue;
-        const button = document.createElement("button");
-        button.type = "button";
+        const button = element("button", { type: "button" }, buttons);
         const label = () => {
           button.textContent = `${axis}: ${this.log[axis] ? "log" : "linear"}`;
           button.setAttribute("aria-label", `${axis} axis is ${this.log[axis] ? "logarithmic" : "linear"}, switch`);
@@ -78,13 +30,9 @@
           this.draw();
         });
         label();
-        buttons.append(button);
       }
-      this.svg = document.createElementNS(SVG, "svg");
-      this.svg.setAttribute("tabindex", "0");
-      this.svg.setAttribute("role", "img");
-      this.svg.setAttribute("aria-label", `${panel.title} ${panel.y_label} against ${panel.x_label}. Arrow keys move through the points.`);
-      holder.append(buttons, this.svg);
+      const words = `${panel.title} ${panel.y_label} against ${panel.x_label}. Arrow keys move through the points.`;
+      this.svg = make("svg", { tabindex: 0, role: "img", "aria-label": words }, holder);
       this.svg.addEventListener("pointermove", (event) => this.nearest(event));
       this.svg.addEventListener("pointerdown", (event) => this.nearest(event));
       this.svg.addEventListener("keydown", (event) => this.step(event));
@@ -105,6 +53,11 @@
       return falling ? [b, a] : [a, b];
     }
 
+    ticks(axis, index) {
+      const names = this.panel[`${axis}_names`], ends = this.range(axis, index);
+      return names.length ? names : ticksOf(Math.min(...ends), Math.max(...ends), this.log[axis]);
+    }
+
     draw() {
       const { svg, panel } = this, width = this.holder.clientWidth;
       if (!width) return;
@@ -115,54 +68,54 @@
       const fits = Math.floor((LEFT - 8) / LETTER) + 1;
       svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
       svg.setAttribute("height", HEIGHT);
-      const x = scale(this.range("x", 0), this.log.x, panel.x_names, LEFT, width - RIGHT);
-      const y = scale(this.range("y", 1), this.log.y, panel.y_names, HEIGHT - BOTTOM, TOP);
-      this.place = ([a, b]) => [x.place(a), y.place(b)];
-      const clip = element("clipPath", { id: this.id }, element("defs", {}, svg));
-      element("rect", { x: LEFT, y: TOP, width: width - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM }, clip);
+      const [x] = scale(this.range("x", 0), this.log.x, LEFT, width - RIGHT);
+      const [y] = scale(this.range("y", 1), this.log.y, HEIGHT - BOTTOM, TOP);
+      this.place = ([a, b]) => [x(a), y(b)];
+      const clip = make("clipPath", { id: this.id }, make("defs", {}, svg));
+      make("rect", { x: LEFT, y: TOP, width: width - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM }, clip);
       let last = -Infinity;
-      for (const [value, name] of x.ticks) {
-        const at = x.place(value), text = name.length > 12 ? `${name.slice(0, 11)}\u2026` : name;
+      for (const [value, name] of this.ticks("x", 0)) {
+        const at = x(value), text = name.length > 12 ? `${name.slice(0, 11)}\u2026` : name;
         if (at < LEFT - 1 || at > width - RIGHT + 1) continue;
-        element("line", { class: "grid", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }, svg);
+        make("line", { class: "grid", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }, svg);
         if (Math.abs(at - last) < LETTER * text.length + 6) continue;
         last = at;
-        element("text", { x: at, y: HEIGHT - 8, "text-anchor": "middle" }, svg).textContent = text;
+        make("text", { x: at, y: HEIGHT - 8, "text-anchor": "middle" }, svg, text);
       }
-      for (const [value, name] of y.ticks) {
-        const at = y.place(value);
+      for (const [value, name] of this.ticks("y", 1)) {
+        const at = y(value);
         if (at < TOP - 1 || at > HEIGHT - BOTTOM + 1) continue;
-        element("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: at, y2: at }, svg);
+        make("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: at, y2: at }, svg);
         const text = name.length > fits ? `${name.slice(0, fits - 1)}\u2026` : name;
-        element("text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, svg).textContent = text;
+        make("text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, svg, text);
       }
-      const inside = element("g", { "clip-path": `url(#${this.id})` }, svg);
+      const inside = make("g", { "clip-path": `url(#${this.id})` }, svg);
       const path = (points) => points.map(this.place).map((p) => p.map((v) => v.toFixed(1)).join(" ")).join("L");
       const possible = (points) => points.filter(([a, b]) => (!this.log.x || a > 0) && (!this.log.y || b > 0));
       for (const [colour, corners] of panel.bands) {
         const kept = possible(corners);
-        if (kept.length) element("path", { d: `M${path(kept)}Z`, fill: themed(colour), opacity: 0.2 }, inside);
+        if (kept.length) make("path", { d: `M${path(kept)}Z`, fill: themed(colour), opacity: 0.2 }, inside);
       }
       for (const [colour, ends] of panel.bars) {
         const kept = possible(ends);
-        if (kept.length) element("path", { d: `M${path(kept)}`, stroke: themed(colour), fill: "none" }, inside);
+        if (kept.length) make("path", { d: `M${path(kept)}`, stroke: themed(colour), fill: "none" }, inside);
       }
       for (const curve of panel.curves) {
         const colour = themed(curve.colour), points = possible(curve.points);
         if (!points.length) continue;
         if (curve.joined) {
           const dashes = curve.dashes.length ? { "stroke-dasharray": curve.dashes.join(" ") } : {};
-          element("path", { d: `M${path(points)}`, fill: "none", stroke: colour, "stroke-width": 1.6, ...dashes }, inside);
+          make("path", { d: `M${path(points)}`, fill: "none", stroke: colour, "stroke-width": 1.6, ...dashes }, inside);
         }
         if (curve.marked) {
           const look = curve.filled ? { fill: colour } : { class: "hollow" };
           for (const [cx, cy] of points.map(this.place)) {
-            element("circle", { cx, cy, r: 3.2, stroke: colour, ...look }, inside);
+            make("circle", { cx, cy, r: 3.2, stroke: colour, ...look }, inside);
           }
         }
       }
-      element("rect", { class: "frame", x: LEFT, y: TOP, width: width - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM }, svg);
-      this.cursor = element("circle", { class: "cursor", r: 7, visibility: "hidden" }, svg);
+      make("rect", { class: "frame", x: LEFT, y: TOP, width: width - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM }, svg);
+      this.cursor = make("circle", { class: "cursor", r: 7, visibility: "hidden" }, svg);
       if (this.at) this.mark();
     }
 
@@ -197,7 +150,7 @@
       for (const [key, value] of Object.entries({ cx, cy, visibility: "visible" })) this.cursor.setAttribute(key, value);
       const word = (value, names) => {
         const found = names.find(([at]) => Math.abs(at - value) < 1e-9 * (1 + Math.abs(at)));
-        return found ? found[1] : shown(value);
+        return found ? found[1] : short(value);
       };
       this.readout.replaceChildren();
       if (curve.name >= 0) {

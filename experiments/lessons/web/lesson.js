@@ -3,48 +3,11 @@
 // each picture a <figure data-follows="names of controls">, and the script of the lesson calls
 // Lesson.pictures([{draw, handles, predict}, ...]), one entry for each figure, in their order.
 const Lesson = (() => {
-  const SVG = "http://www.w3.org/2000/svg"; // a name, not an address: nothing is fetched
+  const { make, element, clamp, short, ticksOf, scale } = Draw;
   const WIDTH = 400, HEIGHT = 330, LEFT = 48, RIGHT = 18, TOP = 24, BOTTOM = 40;
   const article = document.querySelector("article.lesson");
   const state = {}, controls = {}, figures = [], start = {};
   let clips = 0;
-
-  const make = (name, attributes, parent, text) => {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== undefined) made.textContent = text;
-    parent.append(made);
-    return made;
-  };
-  const element = (name, attributes, parent, text) => {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== undefined) made.textContent = text;
-    if (parent) parent.append(made);
-    return made;
-  };
-  const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
-  const power = (e) => `10${[...String(e)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("")}`;
-  const short = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
-
-  const ticksOf = (low, high, log) => {
-    const ticks = [];
-    if (log) {
-      const [a, b] = [Math.log10(low), Math.log10(high)], step = Math.ceil((b - a) / 6);
-      if (b - a < 2) {
-        for (let e = Math.floor(a); e <= b; e++) {
-          for (const m of [1, 2, 5]) if (m * 10 ** e >= low && m * 10 ** e <= high) ticks.push(m * 10 ** e);
-        }
-        return ticks.map((value) => [value, short(value)]);
-      }
-      for (let e = Math.ceil(a - 1e-9); e <= b + 1e-9; e += step) ticks.push([10 ** e, power(e)]);
-      return ticks;
-    }
-    const rough = (high - low) / 5, unit = 10 ** Math.floor(Math.log10(rough));
-    const step = unit * [1, 2, 5, 10].find((m) => m * unit >= rough * 0.999);
-    for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) ticks.push([i * step, short(i * step)]);
-    return ticks;
-  };
 
   // One drawing with its own axes. Kinds of marks are classes that lesson.css colours.
   class Panel {
@@ -72,12 +35,6 @@ const Lesson = (() => {
         const wide = ([a, b], size) => [(a + b - unit * size) / 2, (a + b + unit * size) / 2];
         [x, y] = [wide(x, w), wide(y, h)];
       }
-      const scale = ([low, high], log, from, to) => {
-        const [f, g] = log ? [Math.log10, (v) => 10 ** v] : [(v) => v, (v) => v];
-        const [a, b] = [f(low), f(high)];
-        return [(v) => from + (to - from) * (f(log ? Math.max(v, 1e-30) : v) - a) / (b - a),
-          (v) => g(a + (b - a) * (v - from) / (to - from))];
-      };
       [this.px, this.ux] = scale(x, logx, LEFT, WIDTH - RIGHT);
       [this.py, this.uy] = scale(y, logy, HEIGHT - BOTTOM, TOP);
       Object.assign(this, { x, y });
@@ -122,6 +79,11 @@ const Lesson = (() => {
         make("circle", { cx, cy, r, class: `${kind} ${empty ? "ring" : "dot"}` }, this.marks);
       }
       this.named(kind, label, "round");
+    }
+    // A line with a dot at each of its points.
+    curve(points, kind, options) {
+      this.line(points, kind, options);
+      this.dots(points, kind, { r: 3 });
     }
     arrow(from, to, kind, { label } = {}) {
       const [[a, b], [c, d]] = [this.at(from), this.at(to)], size = Math.hypot(c - a, d - b);
@@ -443,5 +405,24 @@ const Lesson = (() => {
     fit();
     addEventListener("resize", fit);
   };
-  return { pictures, plane, state, set, step, place, figures, controls, data: {}, checks: {}, short, clamp };
+  // Three bounds on the records that k queries need, as controls set N = 2^bits and the error alpha.
+  // The bounds cross at ln N and at ln N / alpha^2, where the handles are.
+  const threeBounds = ({ bits, alpha, names, axes, said }) => {
+    const read = (s) => [s[bits] * Math.LN2, s[alpha]], ks = Array.from({ length: 121 }, (_, i) => 10 ** (i / 20));
+    return {
+      handles: (s) => {
+        const [L, a] = read(s);
+        return [{ kind: "h", name: "first crossing: ln N", at: () => [L, L / a], to: (_, [x]) => set(bits, Math.round(x / Math.LN2)), keys: (_, by) => step(bits, by) },
+          { kind: "w", name: "second crossing: error alpha", at: () => [L / a ** 2, L / a ** 2], to: (_, [x]) => set(alpha, Math.sqrt(L / x)), keys: (_, by) => step(alpha, by) }];
+      },
+      draw(s, [p]) {
+        const [L, a] = read(s), terms = [(k) => k / a, (k) => Math.sqrt(k * L) / a, () => L / a ** 2];
+        p.axes({ x: [1, 1e6], logx: true, logy: true, ...axes });
+        p.line(ks.map((k) => [k, Math.min(...terms.map((f) => f(k)))]), "grey", { label: "the least", width: 8 });
+        terms.forEach((f, i) => p.line(ks.map((k) => [k, f(k)]), ["K", "h", "w"][i], { label: names[i], width: 1.5 }));
+        return said(L, a, terms);
+      },
+    };
+  };
+  return { pictures, threeBounds, plane, state, set, step, place, figures, controls, data: {}, checks: {}, short, clamp };
 })();

@@ -4,15 +4,11 @@
   const shapes = (d) => [plane.around(d.KK), [[2, 0], [0, 2], [-2, 0], [0, -2]], plane.disc(Math.SQRT2)];
   const share = (r) => 1 - (1 + r) * Math.exp(-r);
   const quantile = (p) => { let [a, b] = [0, 50]; for (let i = 0; i < 60; i++) share((a + b) / 2) < p ? (a = (a + b) / 2) : (b = (a + b) / 2); return a; };
-  const curves = (p, xs, rows, scale, labels, first = 0) => rows.slice(0, rows.length - first).forEach((row, i) => {
-    const points = row.map((y, j) => [xs[j], y / scale]), kind = ["Z", "K", "KK"][i];
-    p.line(points, kind, { label: labels[i] });
-    p.dots(points, kind, { r: 3 });
-  });
+  const curves = (p, xs, rows, scale, labels) => rows.forEach((row, i) => p.curve(row.map((y, j) => [xs[j], y / scale]), ["Z", "K", "KK"][i], { label: labels[i] }));
   const prefixes = (s, [p], d, hidden = 0) => {
     p.axes({ x: [2.5, 250], y: [1e-5, 30], logx: true, logy: true, xlabel: "number of prefix sums m", ylabel: "error per query (rmse)" });
     p.line([[1, 0.1], [1000, 0.1]], "grey", { dash: true, width: 1 });
-    curves(p, d.sizes, d.errors, s.population * s.loss, ["Laplace", "ball", "K-norm of K − K"], hidden);
+    curves(p, d.sizes, d.errors.slice(0, 3 - hidden), s.population * s.loss, ["Laplace", "ball", "K-norm of K − K"]);
   };
 
   Lesson.pictures([

@@ -71,18 +71,10 @@
         return `m = ${s.high}`;
       },
     },
-    {
-      handles: () => [
-        { kind: "h", name: "first crossing: ln N", at: (s) => [s.log_size * Math.LN2, (s.log_size * Math.LN2) / s.accuracy], to: (s, [x]) => Lesson.set("log_size", x / Math.LN2), keys: (s, step) => Lesson.set("log_size", s.log_size + step) },
-        { kind: "w", name: "second crossing: error alpha", at: (s) => [(s.log_size * Math.LN2) / s.accuracy ** 2, (s.log_size * Math.LN2) / s.accuracy ** 2], to: (s, [x]) => Lesson.set("accuracy", Math.sqrt((s.log_size * Math.LN2) / x)), keys: (s, step) => Lesson.step("accuracy", step) }],
-      draw(s, [p]) {
-        const L = s.log_size * Math.LN2, a = s.accuracy, ks = Array.from({ length: 121 }, (_, i) => 10 ** (i / 20));
-        const terms = [[(k) => k / a, "K", "k / α"], [(k) => Math.sqrt(k * L) / a, "h", "√(k ln N) / α"], [() => L / a ** 2, "w", "ln N / α²"]];
-        p.axes({ x: [1, 1e6], y: [3, 3e7], logx: true, logy: true, xlabel: "number of queries k", ylabel: "records, at ε = 1" });
-        p.line(ks.map((k) => [k, Math.min(...terms.map(([f]) => f(k)))]), "grey", { label: "the least", width: 8 });
-        for (const [f, kind, label] of terms) p.line(ks.map((k) => [k, f(k)]), kind, { label, width: 1.5 });
-        return `the terms cross at k = ${L.toFixed(0)} and k = ${(L / a ** 2).toFixed(0)}`;
-      },
-    },
+    Lesson.threeBounds({
+      bits: "log_size", alpha: "accuracy", names: ["k / α", "√(k ln N) / α", "ln N / α²"],
+      axes: { y: [3, 3e7], xlabel: "number of queries k", ylabel: "records, at ε = 1" },
+      said: (L, a) => `the terms cross at k = ${L.toFixed(0)} and k = ${(L / a ** 2).toFixed(0)}`,
+    }),
   ]);
 })();

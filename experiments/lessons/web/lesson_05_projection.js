@@ -61,8 +61,7 @@
         p.axes({ x: [2, 5000], y: [1e-3, 20], logx: true, logy: true, xlabel: "records n", ylabel: "error per query (rmse)" });
         p.line(ns.map((n) => [n, d.sigma / n]), "Z", { label: "noise σ" });
         p.line(ns.map((n) => [n, Math.sqrt(((d.sigma / n) * d.width) / 64)]), "w", { label: "theory √(σ w(K)/m)", dash: true });
-        p.line(d.sizes.map((n, i) => [n, d.measured[i]]), "after", { label: "measured after projection" });
-        p.dots(d.sizes.map((n, i) => [n, d.measured[i]]), "after");
+        p.curve(d.sizes.map((n, i) => [n, d.measured[i]]), "after", { label: "measured after projection" });
         return `n = ${s.count}: from ${(d.sigma / s.count).toFixed(3)} to ${d.measured[Lesson.place("count")].toFixed(3)}`;
       },
     },

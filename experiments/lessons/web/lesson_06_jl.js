@@ -55,19 +55,11 @@
         return `least at m = ${s.records}: ${(2 / Math.sqrt(s.records)).toFixed(3)}`;
       },
     },
-    {
-      handles: () => [
-        { kind: "h", name: "bits of a record", at: (s) => [s.bits * Math.LN2, (s.bits * Math.LN2) / s.alpha], to: (s, [x]) => Lesson.set("bits", Math.round(x / Math.LN2)), keys: (_, by) => Lesson.step("bits", by) },
-        { kind: "w", name: "error", at: (s) => [(s.bits * Math.LN2) / s.alpha ** 2, (s.bits * Math.LN2) / s.alpha ** 2], to: (s, [x]) => Lesson.set("alpha", Math.sqrt((s.bits * Math.LN2) / x)), keys: (_, by) => Lesson.step("alpha", by) }],
-      draw(s, [p]) {
-        const L = s.bits * Math.LN2, a = s.alpha, terms = [(k) => k / a, (k) => Math.sqrt(k * L) / a, () => L / a ** 2], ks = range(1, 1e6);
-        p.axes({ x: [1, 1e6], y: [1, 1e7], logx: true, logy: true, xlabel: "queries k", ylabel: "records, up to the constant" });
-        p.line(ks.map((k) => [k, Math.min(...terms.map((f) => f(k)))]), "grey", { width: 8, label: "the least" });
-        terms.forEach((f, i) => p.line(ks.map((k) => [k, f(k)]), ["K", "h", "w"][i], { label: ["ball", "K-norm", "JL"][i] }));
-        const at = terms.map((f) => f(1000).toFixed(0));
-        return `k = 1000: ball ${at[0]}, K-norm ${at[1]}, JL ${at[2]}`;
-      },
-    },
+    Lesson.threeBounds({
+      bits: "bits", alpha: "alpha", names: ["ball", "K-norm", "JL"],
+      axes: { y: [1, 1e7], xlabel: "queries k", ylabel: "records, up to the constant" },
+      said: (L, a, terms) => `k = 1000: ${terms.map((f, i) => `${["ball", "K-norm", "JL"][i]} ${f(1000).toFixed(0)}`).join(", ")}`,
+    }),
     {
       handles: () => [{ track: "people", kind: "grey", name: "records n" }],
       draw(s, [p], d) {
@@ -76,8 +68,7 @@
         rule(alone, "Z", "noise alone");
         rule(projected, "after", "projected");
         rule(d.zero[place("people")], "grey", "answer 0 always");
-        p.line(d.tried.map((m, i) => [m, behind[i]]), "K", { label: "with a map" });
-        p.dots(d.tried.map((m, i) => [m, behind[i]]), "K");
+        p.curve(d.tried.map((m, i) => [m, behind[i]]), "K", { label: "with a map" });
         return `noise ${alone.toFixed(3)}, projected ${projected.toFixed(3)}, best map ${Math.min(...behind).toFixed(3)}`;
       },
     },

@@ -41,8 +41,7 @@
         p.axes({ x: [-0.6, s.line_steps + 0.6], y: [0, 1.15 * Math.max(...prior)], xlabel: "t", ylabel: "prior of the proof" });
         p.bars(prior.map((y, t) => [t - 0.5, t + 0.5, 0, y]), "K");
         frame(s, q);
-        q.line(d.steps.map((t, i) => [t, risk(s, d, i)]), "K", { label: "proved" });
-        q.dots(d.steps.map((t, i) => [t, risk(s, d, i)]), "K");
+        q.curve(d.steps.map((t, i) => [t, risk(s, d, i)]), "K", { label: "proved" });
         return `With T = ${s.line_steps} and ε = ${s.line_loss} no private estimate of t has a mean squared error below ${risk(s, d).toFixed(4)}; discrete Laplace noise has ${limit(s).toFixed(4)}.`;
       },
     },

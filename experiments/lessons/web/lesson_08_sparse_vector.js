@@ -42,10 +42,7 @@
       draw(s, [p], d) {
         const at = place("cutoff");
         p.axes({ x: [0.9, 120], y: [1e-6, 3], logx: true, logy: true, xlabel: "c = k", ylabel: "probability of a value off by more than α" });
-        ["printed", "corrected"].forEach((label, j) => {
-          p.line(d.cutoffs.map((c, i) => [c, d.failures[j][i]]), ["Z", "K"][j], { label });
-          p.dots(d.cutoffs.map((c, i) => [c, d.failures[j][i]]), ["Z", "K"][j]);
-        });
+        ["printed", "corrected"].forEach((label, j) => p.curve(d.cutoffs.map((c, i) => [c, d.failures[j][i]]), ["Z", "K"][j], { label }));
         p.line([[0.5, 0.05], [200, 0.05]], "truth", { dash: true, label: "β = 0.05" });
         return `printed: α = ${d.accuracies[0][at].toFixed(3)}, missed with probability ${d.failures[0][at].toFixed(3)}\ncorrected: α = ${d.accuracies[1][at].toFixed(3)}, missed with probability ${d.failures[1][at].toPrecision(3)}`;
       },
@@ -87,10 +84,8 @@
       draw(s, [p], d) {
         const [pure, other] = d.promised[place("queries")], points = (row) => row.map((y, i) => [d.sizes[i], y]).filter(([, y]) => y !== null);
         p.axes({ x: [8e5, 1.3e10], y: [1e-3, 2], logx: true, logy: true, xlabel: "records n", ylabel: "α, with probability 0.95" });
-        p.line(points(pure), "K", { label: "1-DP" });
-        p.dots(points(pure), "K");
-        p.line(points(other), "Z", { label: "(1, 10⁻⁶)-DP" });
-        p.dots(points(other), "Z");
+        p.curve(points(pure), "K", { label: "1-DP" });
+        p.curve(points(other), "Z", { label: "(1, 10⁻⁶)-DP" });
         return `at the last point ${pure[8].toFixed(4)} and ${other[8].toFixed(4)}`;
       },
     },

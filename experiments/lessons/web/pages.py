@@ -64,7 +64,7 @@ def lesson_pages(folder: Path, root: str = "../") -> list[LessonPage]:
     """
     static = folder / "_static" / "lessons"
     static.mkdir(parents=True, exist_ok=True)
-    for name in ("lesson.js", "lesson.css"):
+    for name in ("draw.js", "lesson.js", "lesson.css"):
         (static.parent / name).write_bytes((FOLDER / name).read_bytes())
     return [_page(lesson, static, root) for lesson in all_lessons()]
 
@@ -113,6 +113,7 @@ def _made(lesson: Lesson) -> dict[str, str]:
         f"<h2>Three questions</h2>{''.join(_question(i, q) for i, q in enumerate(asked))}"
         f'<aside class="notes"><b>For the teacher.</b> {to_page(more["notes"])}</aside>'
         f'<div class="solved"><b>Answers to the questions</b>{_solved(asked)}</div></article>'
+        f'<script src="ROOT/_static/draw.js"></script>'
         f'<script src="ROOT/_static/lesson.js"></script>'
         f'<script src="ROOT/_static/lessons/{lesson.name}.js"></script>'
     )
@@ -125,7 +126,7 @@ def _made(lesson: Lesson) -> dict[str, str]:
     checks = ", ".join(f"{i}: (s, d) => {q['place']}" for i, q in enumerate(asked) if "place" in q)
     drawn = script(lesson).read_text(encoding="utf-8")
     figures = page.count("<figure data-follows=")
-    if figures != len(re.findall(r"\bdraw\(s", drawn)):
+    if figures != len(re.findall(r"\bdraw\(s|threeBounds\(", drawn)):
         raise ValueError(
             f"{lesson.name} has {figures} figures; {script(lesson).name} must draw all"
         )
