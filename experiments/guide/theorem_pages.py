@@ -95,11 +95,12 @@ def _index(shown: Shown) -> str:
 def _paper_card(paper: Paper, shown: Shown) -> str:
     head, rest = names_of(paper)
     figures = [name for theorem in stated_in(paper) for name in theorem.scripts]
+    more = f"      {rest}\n\n" if rest.lower() != head.lower() else ""
     return (
         f"   .. grid-item-card:: {head}\n"
         f"{_thumbnail(next((name for name in figures if name in shown.scripts), None))}"
         f"      :link: {paper.name.lower()}\n      :link-type: doc\n\n"
-        f"      {rest}\n\n      {len(stated_in(paper))} statements\n\n"
+        f"{more}      {len(stated_in(paper))} statements\n\n"
     )
 
 

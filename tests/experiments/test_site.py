@@ -37,7 +37,7 @@ from experiments.guide.reference import (
 )
 from experiments.guide.theorem_pages import write_theorems
 from experiments.planting.catalogue import FAULTS
-from experiments.theorems import THEOREMS, Paper, Theorem, cited
+from experiments.theorems import THEOREMS, Theorem, cited
 from geomdp.advice.candidates import CANDIDATES
 from tests.hostile.test_output import PIECES, controls, groups
 from tests.readme import COMMAND_PAGE, PAGES, ROOT, cells
@@ -199,10 +199,9 @@ def test_a_page_has_all_of_a_theorem(gallery: dict[str, str], theorem: Theorem) 
 
 def test_two_sentences_say_what_to_look_at_and_what_follows() -> None:
     for theorem in THEOREMS:
-        if theorem.paper is not Paper.ADDITIONS:  # which are no statements of papers
-            for words in (theorem.look, theorem.follows):
-                assert words.endswith("."), theorem.id
-                assert len(re.findall(r"\.(?: |$)", words)) == 1, theorem.id
+        for words in (theorem.look, theorem.follows):
+            assert words.endswith("."), theorem.id
+            assert len(re.findall(r"\.(?: |$)", words)) == 1, theorem.id
 
 
 def test_a_failed_claim_is_shown_as_failed() -> None:
