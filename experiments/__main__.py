@@ -1,4 +1,4 @@
-"""Command line of the experiments: list, run, reproduce, plot, site, lessons, status."""
+"""Command line of the experiments: list, run, reproduce, plot, site, status."""
 
 from __future__ import annotations
 
@@ -20,14 +20,6 @@ from rich.console import Console
 from experiments.catalogue import SCRIPTS, UnknownScriptError, module_of
 from experiments.engine.figures import ROOT, Folders, Outputs, RecordError, read_record
 from experiments.engine.script import LoadedScript, Preset, load
-from geomdp.cli.lessons import (
-    Browser,
-    Name,
-    Port,
-    find_lesson,
-    open_lesson,
-    show_list,
-)
 
 if TYPE_CHECKING:
     from experiments.engine.reproduce import Report
@@ -192,22 +184,6 @@ def site(
     ran = f", {built.examples} examples ran" if examples else ""
     console.print(f"{built.pages} pages, all links inside them resolve{ran}", highlight=False)
     console.print(str(built.index), markup=False, highlight=False, soft_wrap=True)
-
-
-@app.command("lessons")
-def open_lessons(
-    name: Name = None,
-    port: Port = None,
-    browser: Browser = True,
-) -> None:
-    """Open a lesson in the browser, or list the lessons without NAME."""
-    if name is None:
-        show_list("python -m experiments lessons")
-        return
-    try:
-        raise typer.Exit(open_lesson(find_lesson(name), port, browser))
-    except (ValueError, OSError) as error:
-        _fail(str(error))
 
 
 @app.command()

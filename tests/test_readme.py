@@ -119,7 +119,7 @@ def test_set_up_installs_declared_extras_and_nothing_else() -> None:
     )
     assert asked is not None
     assert set(asked[1].split(",")) <= extras["optional-dependencies"].keys()
-    assert lesson == "pip install -e '.[lessons]' && python -m experiments lessons 1"
+    assert lesson == "pip install -e '.[lessons]' && geomdp lessons 1"
     assert work == "pip install -e '.[dev]' && pytest"
 
 

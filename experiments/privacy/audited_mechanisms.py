@@ -177,19 +177,19 @@ FINITE = tuple(family for family in Family if family in DISCRETE)
 #: Mechanisms for which the best event of an audit is known.
 KNOWN = (*NORMAL, *PLANAR, *FINITE)
 #: Mechanisms for the two counting queries on two bits.
-SQUARE = (
-    Family.GAUSSIAN,
-    Family.LAPLACE,
-    Family.BALL,
-    Family.ELLIPSOID,
-    Family.KNORM,
-    Family.RECURSIVE,
-    Family.CONE,
-    Family.TIGHT_CONE,
-    Family.SPECTRAL,
-    Family.MATRIX,
-    Family.HIERARCHICAL,
-)
+SQUARE: dict[Family, Callable[..., gd.mechanisms.AdditiveMechanism]] = {
+    Family.GAUSSIAN: gd.mechanisms.Gaussian,
+    Family.LAPLACE: gd.mechanisms.Laplace,
+    Family.BALL: gd.mechanisms.Ball,
+    Family.ELLIPSOID: gd.mechanisms.Ellipsoid,
+    Family.KNORM: functools.partial(gd.mechanisms.KNorm, exact=True),
+    Family.RECURSIVE: gd.mechanisms.Recursive,
+    Family.CONE: gd.mechanisms.Cone,
+    Family.TIGHT_CONE: gd.mechanisms.TightCone,
+    Family.SPECTRAL: gd.mechanisms.Spectral,
+    Family.MATRIX: gd.mechanisms.Matrix,
+    Family.HIERARCHICAL: gd.mechanisms.Hierarchical,
+}
 #: Changes of the sums between neighbours, from which the best event is found. All other changes
 #: differ from these by a symmetry of the noise. On two bits, one answer or both change. The moments
 #: of x are x and 2 x^2 - 1, for x in {-1, 0, 1}.
@@ -215,21 +215,8 @@ class Subject:
 def subject(family: Family) -> Subject:
     """The noise of a mechanism with additive noise; ``KeyError`` for any other mechanism."""
     square = gd.workloads.Marginals(2, 1)
-    kinds: dict[Family, Callable[..., gd.mechanisms.AdditiveMechanism]] = {
-        Family.GAUSSIAN: gd.mechanisms.Gaussian,
-        Family.LAPLACE: gd.mechanisms.Laplace,
-        Family.BALL: gd.mechanisms.Ball,
-        Family.ELLIPSOID: gd.mechanisms.Ellipsoid,
-        Family.KNORM: functools.partial(gd.mechanisms.KNorm, exact=True),
-        Family.RECURSIVE: gd.mechanisms.Recursive,
-        Family.CONE: gd.mechanisms.Cone,
-        Family.TIGHT_CONE: gd.mechanisms.TightCone,
-        Family.SPECTRAL: gd.mechanisms.Spectral,
-        Family.MATRIX: gd.mechanisms.Matrix,
-        Family.HIERARCHICAL: gd.mechanisms.Hierarchical,
-    }
-    if family in kinds:
-        M = kinds[family](square, n=RECORDS, privacy=claim(family))
+    if family in SQUARE:
+        M = SQUARE[family](square, n=RECORDS, privacy=claim(family))
         return Subject(M.noise, M.workload, M.guarantee)
     others: dict[Family, Callable[[], Subject]] = {
         Family.RESIDUAL: residual_gaussian,

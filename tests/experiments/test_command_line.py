@@ -382,7 +382,6 @@ finally:
         ["run", "no_such_script"],
         ["run", "engine", "--workers", "2", "--scheduler", "tcp://x:1"],
         ["plot", "engine", "--quick", "--figures", "no/such/folder"],
-        ["lessons", "zero"],
     ],
     ids=" ".join,
 )
