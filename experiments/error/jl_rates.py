@@ -205,7 +205,7 @@ def optimum(table: pd.DataFrame) -> ex.Claim:
     Lemma 13 bounds the error by the sum of a noise term and a distortion term. The distortion is
     the larger term if there are few rows, and the noise is the larger term if there are many.
     """
-    means = {rows: mean for (rows,), mean in ex.pooled_by(table, ["rows"]).items()}
+    means = ex.pooled_along(table, "rows")
     best = min(means, key=lambda rows: means[rows].value)
     wanted = float((table.epsilon * table.n).iloc[0]) / NOISE_TO_DISTORTION
     ends = [means[rows].root / means[best].root for rows in (min(means), max(means))]
@@ -410,7 +410,7 @@ def draw(axes: ex.Axes, rows: pd.DataFrame, panel: Panel) -> None:
         mine = rows[rows.route == route]
         if mine.empty:
             continue
-        means = {position: mean for (position,), mean in ex.pooled_by(mine, [panel]).items()}
+        means = ex.pooled_along(mine, panel)
         if panel is Panel.ROWS and route is Route.UNMAPPED:
             (mean,) = means.values()
             means = dict.fromkeys((gaussian.rows.min(), gaussian.rows.max()), mean)

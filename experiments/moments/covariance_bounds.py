@@ -151,7 +151,7 @@ def claims(table: pd.DataFrame) -> ex.Claims:
         slope.low > 0 and slope.low <= 1.5 and slope.value >= 0.5, slope.value / 1.5
     )
     yield ex.Claim(name, verdict, f"{slope}", "1/2 to 3/2", "JL-T3")
-    points = {d: (mean, limits[d]) for (d,), mean in ex.pooled_by(noise, ["d"]).items()}
+    points = {d: (mean, limits[d]) for d, mean in ex.pooled_along(noise, "d").items()}
     level = ex.LEVEL / (2 * len(points))
     shares = {d: mean.value / noise for d, (mean, noise) in points.items()}
     reach = {d: ex.quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}
@@ -204,7 +204,7 @@ def sampling(rows: pd.DataFrame) -> ex.Claim:
 
 def floor(rows: pd.DataFrame) -> ex.Claim:
     """The error falls as epsilon grows, until at large epsilon the sampling error remains."""
-    means = {epsilon: mean for (epsilon,), mean in ex.pooled_by(rows, ["epsilon"]).items()}
+    means = ex.pooled_along(rows, "epsilon")
     first, last = min(means), max(means)
     d, n = int(rows.d.iloc[0]), int(rows.n.iloc[0])
     remains = means[last].root / math.sqrt((1 - 1 / d) / n)
@@ -272,7 +272,7 @@ def draw(axes: ex.Axes, rows: pd.DataFrame, x: str) -> None:
             continue
         bound = 3 / np.sqrt(mine.n) if quantity == Quantity.SAMPLED else mine.bound
         ex.draw_theory(axes, mine[x], bound, look.colour, BOUNDS[quantity])
-        means = {position: mean for (position,), mean in ex.pooled_by(mine, [x]).items()}
+        means = ex.pooled_along(mine, x)
         ex.draw_measured(axes, means, look, quantity)
     ex.log_axes(axes)
     if x == "d":

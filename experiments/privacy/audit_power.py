@@ -90,75 +90,67 @@ def goals(table: pd.DataFrame) -> ex.Goals:
     return [*_rows(factors), *_sizes(factors), *_spectral(table), *_sparse(table)]
 
 
-def _rows(factors: pd.DataFrame) -> list[ex.Goal]:
+def _rows(factors: pd.DataFrame) -> ex.Goals:
     rows = factors.family.nunique()
     reasons = "; ".join(f"{name}: {reason}" for name, reason in WITHOUT_ROW.items())
-    return [
-        ex.Goal(
-            "mechanisms for which the largest refuted noise factor is measured",
-            rows,
-            len(Family) + len(WITHOUT_ROW),
-            ex.Aim.AT_LEAST,
-            reasons,
-            "post-processing adds no power: audits of Projected, JL, Coarse, Shrunk and Fitted "
-            "have at most the power of audits of the noise inside them, and audits of "
-            "SparseProject with Gaussian rows at most the power of audits of Gaussian",
-        )
-    ]
+    yield ex.Goal(
+        "mechanisms for which the largest refuted noise factor is measured",
+        rows,
+        len(Family) + len(WITHOUT_ROW),
+        ex.Aim.AT_LEAST,
+        reasons,
+        "post-processing adds no power: audits of Projected, JL, Coarse, Shrunk and Fitted "
+        "have at most the power of audits of the noise inside them, and audits of "
+        "SparseProject with Gaussian rows at most the power of audits of Gaussian",
+    )
 
 
-def _sizes(factors: pd.DataFrame) -> list[ex.Goal]:
+def _sizes(factors: pd.DataFrame) -> ex.Goals:
     learned = factors[factors.needed.isna()]
     if learned.empty:
-        return []
+        return
     slowest = learned[learned.trials == learned.trials.max()].seconds
     times = MOST_DRAWS / learned.trials.max()
-    return [
-        ex.Goal(
-            "mechanisms for which the largest refuted noise factor is measured with 10^6 draws",
-            factors[factors.trials == MOST_DRAWS].family.nunique(),
-            factors.family.nunique(),
-            ex.Aim.AT_LEAST,
-            f"without a known density, a classifier learns the score: a search took "
-            f"{slowest.min():.0f} to {slowest.max():.0f} s at {learned.trials.max():,} draws and "
-            f"would take {times:g} times as long at 10^6",
-        )
-    ]
+    yield ex.Goal(
+        "mechanisms for which the largest refuted noise factor is measured with 10^6 draws",
+        factors[factors.trials == MOST_DRAWS].family.nunique(),
+        factors.family.nunique(),
+        ex.Aim.AT_LEAST,
+        f"without a known density, a classifier learns the score: a search took "
+        f"{slowest.min():.0f} to {slowest.max():.0f} s at {learned.trials.max():,} draws and "
+        f"would take {times:g} times as long at 10^6",
+    )
 
 
-def _spectral(table: pd.DataFrame) -> list[ex.Goal]:
+def _spectral(table: pd.DataFrame) -> ex.Goals:
     mine = table[table.family == Family.SPECTRAL]
     if mine.empty:
-        return []
+        return
     per_draw = float((mine.seconds / (2 * mine.trials)).median())
     within = AFFORDED / (2 * AUDITS_OF_SEARCH * 10_000)
     fit = AFFORDED / (2 * AUDITS_OF_SEARCH * per_draw)
-    return [
-        ex.Goal(
-            "seconds for one draw of spectral noise",
-            per_draw,
-            within,
-            ex.Aim.AT_MOST,
-            f"a search draws for two inputs in {AUDITS_OF_SEARCH} audits; at this speed "
-            f"a search of one minute has {fit:,.0f} draws per audit and input, not 10^4",
-        )
-    ]
+    yield ex.Goal(
+        "seconds for one draw of spectral noise",
+        per_draw,
+        within,
+        ex.Aim.AT_MOST,
+        f"a search draws for two inputs in {AUDITS_OF_SEARCH} audits; at this speed "
+        f"a search of one minute has {fit:,.0f} draws per audit and input, not 10^4",
+    )
 
 
-def _sparse(table: pd.DataFrame) -> list[ex.Goal]:
+def _sparse(table: pd.DataFrame) -> ex.Goals:
     share = shares_of_draws(table).get(Family.SPARSE)
     if share is None:
-        return []
-    return [
-        ex.Goal(
-            "Sparse: share of an audit's draws with which the best event refutes the same noise",
-            float(share),
-            LEAST_SHARE,
-            ex.Aim.AT_LEAST,
-            "an audit orders transcripts by their probabilities under correct noise; for smaller "
-            "noise this is not the best order if two queries are found above the threshold",
-        )
-    ]
+        return
+    yield ex.Goal(
+        "Sparse: share of an audit's draws with which the best event refutes the same noise",
+        float(share),
+        LEAST_SHARE,
+        ex.Aim.AT_LEAST,
+        "an audit orders transcripts by their probabilities under correct noise; for smaller "
+        "noise this is not the best order if two queries are found above the threshold",
+    )
 
 
 #: Faults that remove noise altogether in some direction. An audit finds the same bound for each of
