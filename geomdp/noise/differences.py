@@ -7,6 +7,7 @@ the cone over the body. The moments of uniform points are in closed form or from
 from __future__ import annotations
 
 import abc
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from flint import arb
 
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import FloatArray
 from geomdp._validation import positive, require_type, vector
 from geomdp.bodies.base import Body, checked_body
 from geomdp.bodies.elliptope import Elliptope, TableMoments
@@ -46,7 +47,7 @@ from geomdp.noise.rounding import (
     exponentials,
     minus_log,
 )
-from geomdp.noise.tables import CellMap, cell_map, factor_places, near_correlations, table_cells
+from geomdp.noise.tables import factor_places, near_correlations, table_cells
 from geomdp.privacy import Exact
 
 # Moments of U and T U for a uniform point U of a body
@@ -180,13 +181,6 @@ class _FromBody(abc.ABC):
         """Moments of U and T U, with the public points from which unknown moments are estimated."""
         return ImageMoments(self.body, self.matrix)
 
-    @cached_property
-    def exact_cells(self) -> CellMap | None:
-        """For a `TableMoments`, the rational map from cells to answers; None if none is found."""
-        if not isinstance(self.body, TableMoments) or self.matrix is None:
-            return None
-        return cell_map(self.body.levels, self.matrix, self.constant)
-
 
 class PairedNoise(_FromBody):
     """Z = R T (U_1 - U_2): independent U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
@@ -206,10 +200,10 @@ class PairedNoise(_FromBody):
         Privacy loss of one replaced record, finite and above 0.
     matrix : (m, k) sparse array
         The map T from the coordinates of K to the answers.
-    cells : (m, 2) int array, optional
-        For K a `TableMoments`, if each answer is the share of one cell of the table of two columns:
-        these columns (see `TableContrasts`). All cells of a table then have noise of one law, so
-        `half_widths` draws one of them.
+    cells : (m, c) sparse array, optional
+        For K a `TableMoments`, the same map from 1 and the shares of all levels and cells, in whole
+        numbers (see `TableContrasts`). Exact draws need it. If rows have a single 1, all cells of a
+        table have noise of one law, so `half_widths` draws one of them.
 
     References
     ----------
@@ -235,7 +229,7 @@ class PairedNoise(_FromBody):
     sampler = Exact()
 
     def __init__(
-        self, body: Body, epsilon: float, matrix: sp.csr_array, cells: IntArray | None = None
+        self, body: Body, epsilon: float, matrix: sp.csr_array, cells: sp.csr_array | None = None
     ) -> None:
         super().__init__(body)
         if body.effective_dimension < body.dimension:
@@ -252,7 +246,7 @@ class PairedNoise(_FromBody):
         return int(self.matrix.shape[0])
 
     def sample_cells(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draws (size, d, d) of the noise on one cell of each table of `cells`; K is not cut."""
+        """Draws (size, d, d) of the noise on one cell of each 2-way table; K is not cut."""
         assert isinstance(self.body, TableMoments)
         shares = self.body.sample_shares(2 * size, rng)
         return self._radii(rng, size)[:, :, None] * (shares[:size] - shares[size:])
@@ -307,6 +301,8 @@ class ConeNoise(_FromBody):
     constant : (m,) array, optional
         The vector c, for answers c + T q. Z then contains the noise (r_1 - r_2) c, and the centre
         must be 0. Leave it out if the number of records is public, or if c = 0.
+    cells : (m, c) sparse array, optional
+        For K a `TableMoments`, the map to answers c + T q in whole numbers, as in `PairedNoise`.
 
     References
     ----------
@@ -337,13 +333,14 @@ class ConeNoise(_FromBody):
         centre: FloatArray,
         matrix: sp.csr_array | None = None,
         constant: FloatArray | None = None,
+        cells: sp.csr_array | None = None,
     ) -> None:
         super().__init__(body)
         if matrix is not None:
             check_map(matrix, body.dimension)
         self.rate = positive(rate, "rate")
         self.centre = vector(centre, body.dimension, "centre")
-        self.matrix = matrix
+        self.matrix, self.cells = matrix, cells
         self.constant = None if constant is None else vector(constant, self.dimension, "constant")
         if self.constant is not None and self.centre.any():
             raise ValueError(
@@ -430,32 +427,40 @@ class ConeNoise(_FromBody):
 
 @dataclass(frozen=True)
 class Lift:
-    """A uniform point x of a body, with answers (matrix @ x + constant) / denominator."""
+    """A uniform point x of a body, with answers matrix @ x + constant."""
 
     point: Computable
     product: LinearMap
     constant: Vector | None
-    denominator: int = 1
 
     def answers(self, vector: Vector, count: arb) -> Vector:
-        """(matrix @ vector + count * constant) / denominator; `count` is noise on the number n."""
+        """matrix @ vector + count * constant; `count` is noise on the number n."""
         images = self.product(vector)
-        if self.constant is not None:
-            images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
-        return images if self.denominator == 1 else [x / self.denominator for x in images]
+        if self.constant is None:
+            return images
+        return [x + count * c for x, c in zip(images, self.constant, strict=True)]
 
 
 def lift_of(noise: PairedNoise | ConeNoise, body: Body) -> Lift:
     """The uniform point of `body`, K itself or shifted, and its map to answers, exact on cells."""
     constant, matrix = noise.constant, noise.matrix
-    if isinstance(body, TableMoments) and noise.exact_cells is not None:
-        cells, levels, limit = noise.exact_cells, body.levels, body.violation
-        return Lift(
-            lambda draw: table_cells(levels, limit, draw),
-            linear_map(cells.numerators),
-            None if constant is None else dyadic(cells.constant),
-            cells.denominator,
-        )
+    if isinstance(body, TableMoments) and noise.cells is not None:
+        levels, limit = body.levels, body.violation
+        if isinstance(noise, ConeNoise) and constant is None:
+            # Of a known number of records, even tables are public, and have no noise.
+            pairs = (a * b for a, b in itertools.combinations(levels, 2))
+            sizes = [1, *(size for size in (*levels, *pairs) for _ in range(size))]
+
+            def point(draw: Draw) -> Vector:
+                cells = [arb(1), *table_cells(levels, limit, draw)]
+                return [x - 1 / arb(size) for x, size in zip(cells, sizes, strict=True)]
+
+        else:
+
+            def point(draw: Draw) -> Vector:
+                return [arb(1), *table_cells(levels, limit, draw)]
+
+        return Lift(point, linear_map(noise.cells), None)
     product = (lambda vector: vector) if matrix is None else linear_map(matrix)
     return Lift(uniform_point(body), product, None if constant is None else dyadic(constant))
 

@@ -13,7 +13,7 @@ from typing import TypeGuard
 import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import FloatArray
 from geomdp._validation import MOST_CONFIDENCE, probability
 from geomdp.bodies.elliptope import TableMoments
 from geomdp.noise.base import Noise, checked_noise
@@ -103,8 +103,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 
         return np.sqrt(noise.variances()) * -special.ndtri(beta / 2)
     draws, rank = order_statistic(noise, beta)
-    if isinstance(noise, PairedNoise) and noise.cells is not None and not _is_slow(noise):
-        return _of_cells(noise, noise.cells, draws, rank)
+    if isinstance(noise, PairedNoise) and _has_single_cells(noise) and not _is_slow(noise):
+        return _of_cells(noise, draws, rank)
     if _is_slow(noise) and draws == REPLAYED:
         sizes = np.abs(_replayed(noise))
         return np.asarray(np.partition(sizes, rank - 1, axis=0)[rank - 1])
@@ -217,13 +217,23 @@ def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
     return public_blocks(noise.sample, draws, max(1, BLOCK_ENTRIES // noise.dimension))
 
 
-def _of_cells(noise: PairedNoise, cells: IntArray, draws: int, rank: int) -> FloatArray:
+def _has_single_cells(noise: PairedNoise) -> bool:
+    """Whether each answer is the share of one cell of a table of two columns, or of one level."""
+    return noise.cells is not None and noise.cells.nnz == noise.dimension
+
+
+def _of_cells(noise: PairedNoise, draws: int, rank: int) -> FloatArray:
     """Quantiles (m,) of |Z_j| from `draws` of one cell of each table: they all have one law."""
     assert isinstance(noise.body, TableMoments)
-    levels = noise.body.levels
-    rows = max(1, BLOCK_ENTRIES // (2 * len(levels) * sum(levels)))
+    assert noise.cells is not None
+    levels, count = np.array(noise.body.levels), len(noise.body.levels)
+    rows = max(1, BLOCK_ENTRIES // (2 * count * int(levels.sum())))
     found = _largest(public_blocks(noise.sample_cells, draws, rows), draws - rank + 1)[0]
-    return np.where(cells[:, 0] < 0, 0.0, found[cells[:, 0], cells[:, 1]])
+    # The share of all records has no noise; a level is the cell of a column with itself.
+    first, second = np.triu_indices(count, 1)
+    widths = [0.0, *np.repeat(np.diag(found), levels)]
+    widths += np.repeat(found[first, second], levels[first] * levels[second]).tolist()
+    return np.array(widths)[noise.cells.indices]
 
 
 def _largest(blocks: Iterable[FloatArray], count: int) -> FloatArray:

@@ -36,9 +36,8 @@ class TableContrasts:
     levels: tuple[int, ...]
     matrix: sp.csr_array
     constant: FloatArray
-    #: Two columns (m, 2) for each answer that is the share of one cell of their table, twice the
-    #: same for one column; -1 for the table of no column. None if answers are other shares.
-    cells: IntArray | None = None
+    #: Q(x) = cells @ (1, e_i(x) for i, e_i(x) e_j(x)^T for i < j, row-major), in whole numbers.
+    cells: sp.csr_array | None = None
 
 
 class SignProducts(TableContrasts):
@@ -75,9 +74,11 @@ def table_contrasts(workload: Workload) -> TableContrasts | None:
         # first.
         m, singles = workload.n_queries, len(levels)
         stretch = sp.diags_array(np.repeat([math.sqrt(2), 2.0], [singles, m - singles]))
-        return TableContrasts(levels, sp.csr_array(stretch), np.zeros(m))
+        signs = sp.block_diag([[[1, -1]]] * singles + [[[1, -1, -1, 1]]] * (m - singles))
+        cells = sp.csr_array(sp.hstack([sp.csr_array((m, 1)), signs]))
+        return TableContrasts(levels, sp.csr_array(stretch), np.zeros(m), cells)
     matrix, constant = _of_tables(workload, zero_sum_basis, cell=-1)
-    return TableContrasts(levels, matrix, constant, _cell_columns(workload))
+    return TableContrasts(levels, matrix, constant, _single_cells(workload))
 
 
 def sign_products(workload: Workload) -> SignProducts | None:
@@ -96,19 +97,25 @@ def sign_products(workload: Workload) -> SignProducts | None:
     return SignProducts(levels, *_of_tables(workload, _half_signs, cell=0))
 
 
-def _cell_columns(workload: Workload) -> IntArray:
-    """The columns (m, 2) whose table each answer is a cell of, as in `TableContrasts`."""
+def _single_cells(workload: Workload) -> sp.csr_array:
+    """`TableContrasts.cells` for answers that are shares of single cells: one 1 in each row."""
     if isinstance(workload, Marginals):
-        sets = list(itertools.combinations(range(workload.d), workload.k))
-        return np.array([(own[0], own[-1]) for own in sets])
+        # A conjunction is the last cell of a table of its columns.
+        tables = MarginalTables([2] * workload.d, workload.k)
+        return _single_cells(tables)[2**workload.k - 1 :: 2**workload.k]
     assert isinstance(workload, MarginalTables)
-    place = np.cumsum([count > 1 for count in workload.levels]) - 1
-    found = np.full((workload.n_queries, 2), -1)
-    for table, cells in zip(workload.tables, workload.slices, strict=True):
-        own = [place[i] for i in table if workload.levels[i] > 1]
-        if own:
-            found[cells] = own[0], own[-1]
-    return found
+    varying = [i for i, count in enumerate(workload.levels) if count > 1]
+    sets = [(), *((i,) for i in varying), *itertools.combinations(varying, 2)]
+    ends = list(itertools.accumulate(math.prod(workload.shape(own)) for own in sets))
+    # A column of one level changes nothing. Without another one, the answer is the share 1 of all.
+    own = [tuple(i for i in table if workload.levels[i] > 1) for table in workload.tables]
+    places = {
+        columns: np.arange(a, b) for columns, a, b in zip(sets, [0, *ends], ends, strict=False)
+    }
+    columns = np.concatenate([places[each] for each in own])
+    rows = np.arange(workload.n_queries)
+    ones = np.ones(len(rows))
+    return sp.csr_array((ones, (rows, columns)), shape=(len(rows), ends[-1]))
 
 
 def _half_signs(_: int) -> FloatArray:

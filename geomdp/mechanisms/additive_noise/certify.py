@@ -154,15 +154,17 @@ def cone_noise(
     adjacency: Adjacency,
     matrix: sp.csr_array | None = None,
     constant: FloatArray | None = None,
+    cells: sp.csr_array | None = None,
 ) -> ConeNoise:
     """Cone noise over `body` for answers `constant` + `matrix` q of records with points q in it."""
     origin = np.zeros(body.dimension)
     if adjacency is Adjacency.REPLACE_ONE:
         # If there is a map T, it maps the centroid to 0, so no centre is needed.
-        return ConeNoise(body, rate, body.centroid() if matrix is None else origin, matrix)
+        centre = body.centroid() if matrix is None else origin
+        return ConeNoise(body, rate, centre, matrix, cells=cells)
     # Each record adds c to the sum of the answers c + T q. The number of records is not public, so
     # Z needs the noise (r_1 - r_2) c on the sum of these constants.
-    return ConeNoise(body, rate, origin, matrix, constant)
+    return ConeNoise(body, rate, origin, matrix, constant, cells)
 
 
 def _exact_cone(
@@ -178,10 +180,10 @@ def _exact_cone(
             return cone_noise(found, noise.rate, change.adjacency)
         return None
     # For products of signs, the map is exact in float64, because its entries are +-2^-k. For cells
-    # of tables, `exact_cells` is the exact rational map. Simplices and boxes need no map. A cut
+    # of tables, the map `cells` has whole entries. Simplices and boxes need no map. A cut
     # body contains the points of all records, because records satisfy all inequalities.
     if isinstance(body, TableMoments) and noise.matrix is not None:
-        return None if noise.exact_cells is None else noise
+        return None if noise.cells is None else noise
     return noise if isinstance(body, Elliptope | Simplex | Box) else None
 
 

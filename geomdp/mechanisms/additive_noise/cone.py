@@ -92,7 +92,7 @@ class Cone(PureMechanism):
     def law(self, change: Change) -> ConeNoise:
         lift, epsilon = self._lift, self.privacy.epsilon
         rate = epsilon / 2 if change.adjacency is Adjacency.REPLACE_ONE else epsilon
-        return cone_noise(lift.body, rate, change.adjacency, lift.matrix, lift.constant)
+        return cone_noise(lift.body, rate, change.adjacency, lift.matrix, lift.constant, lift.cells)
 
     @cached_property
     def _lift(self) -> Lift:
@@ -145,6 +145,8 @@ class Lift:
     matrix: sp.csr_array | None = None
     #: The constant (m,); None for 0.
     constant: FloatArray | None = None
+    #: For tables, the same map in whole numbers (`TableContrasts.cells`).
+    cells: sp.csr_array | None = None
 
 
 def cone_lift(workload: Workload) -> Lift | None:
@@ -156,7 +158,8 @@ def cone_lift(workload: Workload) -> Lift | None:
         )
     contrasts = table_contrasts(workload)
     if contrasts is not None:
-        return Lift(TableMoments(contrasts.levels), contrasts.matrix, contrasts.constant)
+        body = TableMoments(contrasts.levels)
+        return Lift(body, contrasts.matrix, contrasts.constant, contrasts.cells)
     if isinstance(workload, BoxSecondMoment):
         return Lift(PsdBox(workload.d))
     body = sensitivity_polytope(workload)
@@ -253,10 +256,10 @@ class TightCone(PureMechanism):
 
     def law(self, change: Change) -> PairedNoise | ConeNoise:
         body, epsilon = tight_table_moments(self._contrasts.levels), self.privacy.epsilon
-        matrix, constant = self._contrasts.matrix, self._contrasts.constant
+        matrix, cells = self._contrasts.matrix, self._contrasts.cells
         if change.adjacency is Adjacency.REPLACE_ONE:
-            return PairedNoise(body, epsilon, matrix, self._contrasts.cells)
-        return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
+            return PairedNoise(body, epsilon, matrix, cells)
+        return cone_noise(body, epsilon, change.adjacency, matrix, self._contrasts.constant, cells)
 
 
 @functools.lru_cache(maxsize=32)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from flint import arb, ctx
 
 from geomdp.bodies import TableMoments
@@ -19,7 +17,7 @@ from geomdp.noise.rounding import (
     Vector,
     exact_numbers,
 )
-from geomdp.noise.tables import cell_map, table_cells, total_violation, try_shape
+from geomdp.noise.tables import table_cells, total_violation, try_shape
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads.structure import table_contrasts
 from tests.noise.exact.reference import seeded
@@ -28,7 +26,7 @@ from tests.noise.exact.reference import seeded
 
 
 def cells_of(levels, element):
-    """Indicators of the levels of each column, then their products for each pair of columns."""
+    """1, the indicators of the levels of each column, and their products for each pair of them."""
     units = [
         [int(a == value) for a in range(count)]
         for count, value in zip(levels, element, strict=True)
@@ -36,7 +34,7 @@ def cells_of(levels, element):
     pairs = [
         a * b for first, second in itertools.combinations(units, 2) for a in first for b in second
     ]
-    return [a for unit in units for a in unit] + pairs
+    return [1] + [a for unit in units for a in unit] + pairs
 
 
 def elements(workload, levels):
@@ -62,13 +60,8 @@ def elements(workload, levels):
 )
 def test_answers_of_every_element_are_exact(workload):
     found = table_contrasts(workload)
-    exact = cell_map(found.levels, found.matrix, found.constant)
-    rows = exact.numerators.toarray().astype(int).tolist()
     for element, answers in elements(workload, found.levels):
-        cells = cells_of(found.levels, element)
-        for row, constant, answer in zip(rows, exact.constant, answers, strict=True):
-            total = sum(a * cell for a, cell in zip(row, cells, strict=True)) + int(constant)
-            assert Fraction(total, exact.denominator) == Fraction(answer)
+        np.testing.assert_array_equal(found.cells @ cells_of(found.levels, element), answers)
 
 
 def test_cells_and_contrasts_are_of_one_point():
@@ -86,24 +79,22 @@ def test_cells_and_contrasts_are_of_one_point():
 
 
 @pytest.mark.parametrize("limit", [np.inf, 0.05])
-def test_noise_through_cells_is_the_noise_through_contrasts(limit):
+@pytest.mark.parametrize(
+    "workload", [MarginalTables([3, 2, 2], 2), MarginalTables([1, 3, 1, 2], 2), Parities(4, 2)]
+)
+def test_noise_through_cells_is_the_noise_through_contrasts(workload, limit):
     """The same bits give the same noise, whether coefficients are exact or rounded irrationals."""
-    found = table_contrasts(MarginalTables([3, 2, 2], 2))
+    found = table_contrasts(workload)
     body = TableMoments(found.levels, limit)
-    for noise in (
-        ConeNoise(body, 0.5, np.zeros(body.dimension), found.matrix, found.constant),
-        PairedNoise(body, 0.5, found.matrix),
+    origin = np.zeros(body.dimension)
+    for made in (
+        lambda cells: ConeNoise(body, 0.5, origin, found.matrix, found.constant, cells),
+        lambda cells: ConeNoise(body, 0.5, origin, found.matrix, cells=cells),
+        lambda cells: PairedNoise(body, 0.5, found.matrix, cells),
     ):
-        # The first row has irrational coefficients on cells, so all rows go through contrasts.
-        odd = sp.csr_array(sp.vstack([found.matrix[[0]] * np.pi, found.matrix]))
-        if isinstance(noise, ConeNoise):
-            constant = np.concatenate([[0.0], found.constant])
-            other = ConeNoise(body, 0.5, np.zeros(body.dimension), odd, constant)
-        else:
-            other = PairedNoise(body, 0.5, odd)
         with ctx.workprec(124):
-            cells = exact_numbers(noise).balls(Draw(UniformBits(seeded(2)), 2))
-            contrasts = exact_numbers(other).balls(Draw(UniformBits(seeded(2)), 2))[1:]
+            cells = exact_numbers(made(found.cells)).balls(Draw(UniformBits(seeded(2)), 2))
+            contrasts = exact_numbers(made(None)).balls(Draw(UniformBits(seeded(2)), 2))
         for a, b in zip(cells, contrasts, strict=True):
             assert abs(float(a - b)) < 1e-12
 
@@ -111,19 +102,12 @@ def test_noise_through_cells_is_the_noise_through_contrasts(limit):
 def test_counts_of_one_table_add_up_exactly():
     """Under a public number of records the cells of a table have noise that sums to 0."""
     found = table_contrasts(MarginalTables([3, 2], 2))
-    noise = PairedNoise(TableMoments((3, 2)), 1.0, found.matrix)
+    noise = PairedNoise(TableMoments((3, 2)), 1.0, found.matrix, found.cells)
     with ctx.workprec(300):
         vector = exact_numbers(noise).balls(Draw(UniformBits(seeded(3)), 5))
         total = sum(vector[1:], start=vector[0])
     assert total.contains(0)
     assert total.rad() < 2.0**-200
-
-
-def test_maps_without_whole_coefficients_are_left_alone():
-    found = table_contrasts(MarginalTables([3, 2], 2))
-    assert cell_map(found.levels, found.matrix * 1.001) is None
-    assert cell_map(found.levels, found.matrix, found.constant + 1e-3) is None
-    assert cell_map((101, 103, 107), sp.csr_array((1, 1))) is None
 
 
 # Tries of rejection sampling
