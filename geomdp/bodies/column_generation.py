@@ -155,18 +155,19 @@ def delete(factor: Factor, position: int) -> None:
     for i in range(position, k - 1):
         radius = np.hypot(triangle[i, i], triangle[i + 1, i])
         cosine, sine = triangle[i, i] / radius, triangle[i + 1, i] / radius
-        for j in range(i, k - 1):
-            upper, lower = triangle[i, j], triangle[i + 1, j]
-            triangle[i, j] = cosine * upper + sine * lower
-            triangle[i + 1, j] = cosine * lower - sine * upper
-        for j in range(basis.shape[1]):
-            upper, lower = basis[i, j], basis[i + 1, j]
-            basis[i, j] = cosine * upper + sine * lower
-            basis[i + 1, j] = cosine * lower - sine * upper
-        upper, lower = image[i], image[i + 1]
-        image[i] = cosine * upper + sine * lower
-        image[i + 1] = cosine * lower - sine * upper
+        _rotate(triangle[i, i : k - 1], triangle[i + 1, i : k - 1], cosine, sine)
+        _rotate(basis[i], basis[i + 1], cosine, sine)
+        _rotate(image[i : i + 1], image[i + 1 : i + 2], cosine, sine)
     factor.size[0] = k - 1
+
+
+@numba.njit(cache=True)
+def _rotate(first, second, cosine, sine):  # type: ignore[no-untyped-def]
+    """Rotate two rows in place; a function of two rows is compiled to vector instructions."""
+    for j in range(len(first)):
+        upper, lower = first[j], second[j]
+        first[j] = cosine * upper + sine * lower
+        second[j] = cosine * lower - sine * upper
 
 
 @numba.njit(cache=True)
@@ -180,10 +181,18 @@ def affine_weights(factor: Factor) -> FloatArray:
     shift = (1.0 - np.dot(last, image)) / np.dot(last, last)
     result: FloatArray = image + shift * last
     for i in range(k - 1, -1, -1):
-        if i + 1 < k:
-            result[i] -= np.dot(factor.triangle[i, i + 1 : k], result[i + 1 : k])
-        result[i] /= factor.triangle[i, i]
+        row = factor.triangle[i]
+        result[i] = (result[i] - _product(row[i + 1 : k], result[i + 1 : k])) / row[i]
     return result
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+def _product(first, second):  # type: ignore[no-untyped-def]
+    """Inner product of two rows; on short rows it is faster than a call of `np.dot`."""
+    total = 0.0
+    for j in range(len(first)):
+        total += first[j] * second[j]
+    return total
 
 
 # Wolfe's method.

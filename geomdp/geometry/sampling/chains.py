@@ -129,7 +129,7 @@ class CoordinateHitAndRun:
         products = normals @ columns
         for _ in range(self.sweeps):
             sweep(normals, offsets, products, columns, rng.random(columns.shape))
-        return np.ascontiguousarray(columns.T)
+        return columns.T
 
 
 #: Least number of draws of a chain per autocorrelation time, so that the estimate of this time is

@@ -368,13 +368,24 @@ def monomials(d: int) -> int:
     return math.comb(ORDERS[d] + d - 1, d)
 
 
+@numba.njit(cache=True, nogil=True)
 def sorted_by_cell(angles: FloatArray, cells: int) -> FloatArray:
     """Angles (3, n) sorted by two cells: a record then takes 98 and not 260 ns (at M = 41)."""
-    first, second = (angles[:2] * (cells / math.pi)).astype(np.int64)
-    # Numbers of 16 bits are sorted digit by digit, which is fast. For M above 255, keys overflow.
-    # Sorting then helps less, but the sums are still right.
-    keys = (first * (cells + 1) + second).astype(np.uint16)
-    return np.take(angles, np.argsort(keys, kind="stable"), axis=1)
+    # A counting sort in one pass: `ends` holds the next free place for each pair of cells.
+    scale, side, count = cells / np.pi, cells + 1, angles.shape[1]
+    keys, ends = np.empty(count, dtype=np.int64), np.zeros(side * side + 1, dtype=np.int64)
+    for i in range(count):
+        keys[i] = np.int64(angles[0, i] * scale) * side + np.int64(angles[1, i] * scale)
+        ends[keys[i] + 1] += 1
+    for key in range(side * side):
+        ends[key + 1] += ends[key]
+    found = np.empty_like(angles)
+    for i in range(count):
+        place = ends[keys[i]]
+        ends[keys[i]] += 1
+        for j in range(3):
+            found[j, place] = angles[j, i]
+    return found
 
 
 def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
