@@ -9,9 +9,15 @@ memory. Their time includes the noise and all checks on the records (formula she
 Claims, in counted work: a release adds each record to at least 10 times fewer sums than blocked
 NumPy, at (d, t) = (1, 64), (2, 32) and (3, 16). A release from a Parquet file in chunks needs less
 than 1 GiB of memory (10^7 records at the full preset). The goal is to be 10 times as fast as
-finufft. The physical limit shown with the goal is one pass over the records. All times are
-processor time, which other work on the machine disturbs little. They are drawn, and no
-claim depends on them. The methods take turns in one process.
+finufft. Where this is not reached, the goal is half of the physical limit: the time of one pass
+over the records and of as many additions, within the cache, as a release makes, over the time of
+the release. All times are processor time, medians of five turns that the methods take in one
+process. They are drawn and printed, and no claim depends on them.
+
+What was tried below half of the limit, at (3, 16): a counting sort of the records by cell, 20 in
+place of 53 ns a record, is in use. Monomials sorted by degree, so that one long loop adds them,
+took 138 in place of 84 ns a record. To copy the table slab by slab for the products at the end
+saved a tenth of the 45 ms that they take, whatever the number of records.
 
 Run time on one core: quick 4 s, full 2 minutes.
 """
@@ -36,6 +42,7 @@ import pyarrow.parquet as pq
 
 import experiments.engine.tools as ex
 import geomdp as gd
+from experiments.benchmarks.limits import rebased, seconds_of_additions
 from experiments.benchmarks.peers.moments import blocked_cosines, blocked_recurrences, fourier
 from experiments.benchmarks.smooth_memory import SCHEMA, SMOOTHNESS
 from geomdp.workloads.smooth import GaussianMixture, Truncation, approximate
@@ -63,6 +70,7 @@ class Method(enum.StrEnum):
     RECURRENCES = "blocked NumPy, recurrences"
     FOURIER = "finufft"
     PASS = "one pass over the records"
+    ADDITIONS = "the additions of a release"
     COMBINE = "answer from known coefficients"
     WHOLE = "answer that computes its coefficients"
     CHUNKS = "geomdp release from Parquet"
@@ -114,7 +122,9 @@ def time_summary(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     points = rng.uniform(-1, 1, (config.n, config.d))
     mechanism = built(config)
     tolerance = float(mechanism.numerical_errors.min())
-    return in_turns(
+    sums = sums_of_a_record(mechanism, points[:1])
+    additions = config.n * seconds_of_additions(sums[Method.GEOMDP], rng)
+    rows = in_turns(
         {
             Method.GEOMDP: lambda: mechanism.release(points, rng=rng),
             Method.COSINES: lambda: blocked_cosines(points, config.size),
@@ -123,8 +133,10 @@ def time_summary(config: Config, rng: np.random.Generator) -> list[ex.Row]:
             Method.PASS: points.sum,
         },
         config.repetitions,
-        sums_of_a_record(mechanism, points[:1]),
+        sums,
     )
+    taken = dict.fromkeys(("seconds", "fastest", "slowest"), additions)
+    return [*rows, {"method": Method.ADDITIONS, **taken, "mib": None, "sums": None}]
 
 
 def sums_of_a_record(
@@ -134,7 +146,8 @@ def sums_of_a_record(
     table = mechanism.transform._empty()
     mechanism.transform._add(table, record)
     moments = blocked_cosines(record, mechanism.degree)
-    return {Method.GEOMDP: np.count_nonzero(table), Method.COSINES: np.count_nonzero(moments)}
+    counts = {Method.GEOMDP: table, Method.COSINES: moments}
+    return {method: int(np.count_nonzero(each)) for method, each in counts.items()}
 
 
 def time_answer(config: Config, rng: np.random.Generator) -> list[ex.Row]:
@@ -256,17 +269,26 @@ def claims(table: pd.DataFrame) -> ex.Claims:
 
 
 def goals(table: pd.DataFrame) -> ex.Goals:
-    """Goals for the ratio to finufft, each with the ratio to one pass over the records."""
-    fourier, passes = ratios(table, Method.FOURIER), ratios(table, Method.PASS)
+    """Goals for the ratio to finufft, or for the share of the limit where this is not reached."""
+    fourier, *limits = (
+        ratios(table, each) for each in (Method.FOURIER, Method.PASS, Method.ADDITIONS)
+    )
+    reason = (
+        "each record adds all monomials of its offsets from the centre of its cell to sums, "
+        "and the number of monomials grows with d; at d = 3 the sums of all cells do not fit in "
+        "the cache"
+    )
     return [
-        ex.Goal(
-            f"times as fast as finufft at (d, t) = {key}",
-            fourier[key],
-            AIMED_AT,
-            ex.Aim.AT_LEAST,
-            "each record adds all monomials of its offsets from the centre of its cell to sums, "
-            "and the number of monomials grows with d",
-            f"{1 / passes[key]:,.3g} times one pass over the records",
+        rebased(
+            ex.Goal(
+                f"times as fast as finufft at (d, t) = {key}",
+                fourier[key],
+                AIMED_AT,
+                ex.Aim.AT_LEAST,
+                reason,
+            ),
+            sum(each[key] for each in limits),
+            "one pass over the records and the additions of a release",
         )
         for key in REQUIRED
     ]

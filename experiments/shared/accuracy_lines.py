@@ -92,7 +92,6 @@ class Config:
     line: Line  # Workload
     n: int  # Number of records
     method: Method  # Mechanism
-    goal: float  # The goal for the ratio of our least error to the least error of the peers
     releases_per_trial: int  # Independent releases in one cell; 0 for a prediction alone
     epsilon: float = 1.0  # Privacy; releases are made at epsilon = 1 only
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 import experiments.engine.tools as ex
-from experiments.benchmarks.accuracy_work.grid import GOALS, MANY, compared_before
+from experiments.benchmarks.accuracy_work.grid import GOALS, MANY, compared_before, goal_of
 from experiments.benchmarks.accuracy_work.predictions import Lifted
 from experiments.shared.accuracy_lines import NOT_OURS, PEERS, PROJECTED, Method
 from experiments.shared.workloads import Line, line_workload
@@ -53,7 +53,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
                 "peer": peer[0],
                 "peer_error": peer[1],
                 "ratio": ours[1] / peer[1],
-                "goal": mine.goal.iloc[0],
+                "goal": goal_of(line, n),
                 "excluded": mine.excluded.iloc[0],
             }
         )
