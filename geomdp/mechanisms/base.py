@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -58,8 +58,7 @@ def warn_if_weak(guarantee: Guarantee) -> None:
 
 
 def release_once(
-    label: str,
-    n: int,
+    mechanism: Any,
     guarantee: Guarantee,
     ledger: Ledger | None,
     *,
@@ -73,6 +72,7 @@ def release_once(
     before the records are read, and pays after they are found valid, before noise is drawn. A
     failure before `draw` leaves the ledger unchanged, and nothing has been released.
     """
+    label, n = type(mechanism).__name__, mechanism.n
     if ledger is not None:
         require_type(ledger, Ledger, "ledger")
     prepared = set_up()
@@ -537,9 +537,7 @@ class Mechanism(abc.ABC):
             noisy = self.draw(None if rounded else generator)(sums)
             return Release(self.process(noisy), guarantee, predicted, self.workload, noisy)
 
-        return release_once(
-            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
-        )
+        return release_once(self, guarantee, ledger, set_up=set_up, read=read, draw=draw)
 
 
 def _in_words(workload: Workload) -> str:

@@ -249,13 +249,7 @@ class Covariance:
             return Release(self._answers(noisy), guarantee, predicted, noisy=noisy)
 
         return release_once(
-            type(self).__name__,
-            self.n,
-            guarantee,
-            ledger,
-            set_up=set_up,
-            read=lambda: read(records),
-            draw=draw,
+            self, guarantee, ledger, set_up=set_up, read=lambda: read(records), draw=draw
         )
 
     def _chunks(self, records: Records | Iterable[Records]) -> Iterator[FloatArray]:

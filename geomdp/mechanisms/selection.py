@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
@@ -48,6 +48,7 @@ class Choice:
     guarantee: Guarantee
 
 
+@dataclass(eq=False, repr=False)
 class Selection(abc.ABC):
     """Choose the query with the largest noisy sum over the records.
 
@@ -96,21 +97,20 @@ class Selection(abc.ABC):
     #: The noise on each score, in units of the scale.
     perturbation: ClassVar[Perturbation]
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        self.workload, self.n = checked_workload(workload), whole(n, "n")
-        self.privacy = pure_only(privacy, type(self).__name__)
-        check_range(self.privacy)
-        self.adjacency = checked_adjacency(adjacency)
-        whole(workload.n_queries, "number of queries", 2, MAX_QUERIES)
-        checked_size(workload)
-        self.spread = spread(workload, adjacency)
+    workload: Workload
+    _: KW_ONLY
+    n: int
+    privacy: PureDP
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        checked_workload(self.workload)
+        self.n = whole(self.n, "n")
+        check_range(pure_only(self.privacy, type(self).__name__))
+        checked_adjacency(self.adjacency)
+        whole(self.workload.n_queries, "number of queries", 2, MAX_QUERIES)
+        checked_size(self.workload)
+        self.spread = spread(self.workload, self.adjacency)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.workload!r}; n={self.n}; {self.guarantee})"
@@ -184,13 +184,7 @@ class Selection(abc.ABC):
             return Choice(chosen, labels[chosen], guarantee)
 
         return release_once(
-            type(self).__name__,
-            self.n,
-            guarantee,
-            ledger,
-            set_up=self.workload.labels,
-            read=read,
-            draw=draw,
+            self, guarantee, ledger, set_up=self.workload.labels, read=read, draw=draw
         )
 
 

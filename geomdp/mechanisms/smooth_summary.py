@@ -558,9 +558,7 @@ class SmoothSummary:
                 schema=self.schema,
             )
 
-        return release_once(
-            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
-        )
+        return release_once(self, guarantee, ledger, set_up=set_up, read=read, draw=draw)
 
 
 def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:

@@ -292,8 +292,7 @@ class SparseProject:
             )
 
         return release_once(
-            type(self).__name__,
-            self.n,
+            self,
             guarantee,
             ledger,
             set_up=lambda: None,  # the constructor leaves nothing to set up

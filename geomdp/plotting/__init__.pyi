@@ -5,7 +5,6 @@ from .pictures import draw_shadow as draw_shadow
 from .pictures import draw_slice as draw_slice
 from .pictures import shadow_outline as shadow_outline
 from .placed import SteadyPictures as SteadyPictures
-from .placed import animate_projection as animate_projection
 from .placed import draw_hyperplane as draw_hyperplane
 from .placed import draw_noise as draw_noise
 from .placed import draw_packing as draw_packing

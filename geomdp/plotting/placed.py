@@ -18,19 +18,17 @@ from geomdp._validation import (
     probability,
     require_type,
     vector,
-    whole,
 )
 from geomdp.bodies import Ball, Body, CrossPolytope, Halfspace, LinearImage, Scaled
 from geomdp.bodies.base import checked_body
 from geomdp.geometry import project
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
 from geomdp.noise.base import checked_noise
-from geomdp.plotting.pictures import COLOURS, axes_of, draw, equal_units, shadow_outline
+from geomdp.plotting.pictures import COLOURS, axes_of, equal_units, shadow_outline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.animation import FuncAnimation
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -362,69 +360,6 @@ def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[
     levels = [float(falling[int(np.searchsorted(held, share))]) for share in shares]
     # By default `contour_generator` returns separate lines: a list of arrays (p, 2).
     return [cast(list[FloatArray], lines.lines(level)) for level in levels]
-
-
-# Answers that are projected while their noise grows
-
-#: Milliseconds for which a frame is shown.
-FRAME = 120
-
-
-def animate_projection(
-    body: Body, truth: npt.ArrayLike, noise: npt.ArrayLike, *, frames: int = 60
-) -> FuncAnimation:
-    """Animate noisy answers that move away from K, and their projections on K.
-
-    Frame t = 0, .., T - 1 shows the answers truth + noise * t / (T - 1), T = `frames`. The error of
-    the projected answers never exceeds the diameter of K. ``ValueError`` if `body` is not planar,
-    `truth` lies outside, or `frames` is below 2.
-
-    Parameters
-    ----------
-    body : Body
-        K in R^2.
-    truth : (2,) array_like
-        True answers, a point of K.
-    noise : (2,) array_like
-        Noise of the last frame.
-    frames : int
-        Number of frames, at least 2.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> import geomdp as gd
-    >>> disc = gd.bodies.Ball(2)
-    >>> animation = gd.plotting.animate_projection(disc, [0.5, 0.0], [2.0, 1.0], frames=20)
-    >>> plt.gcf().canvas.draw()  # the first frame
-    """
-    from matplotlib.animation import FuncAnimation
-
-    if checked_body(body).dimension != 2:
-        raise ValueError(f"body must have dimension 2, got {body.dimension}")
-    start, end = vector(truth, 2, "truth"), vector(noise, 2, "noise")
-    if not body.contains(start[None])[0]:
-        raise ValueError("truth must lie in the body, got a point outside")
-    shares = np.linspace(0, 1, whole(frames, "frames", minimum=2))
-    answers = start + shares[:, None] * end
-    nearest = np.array([project(body, answer).point for answer in answers])
-    ax = axes_of(2, None)
-    draw(body, ax)
-    # Draw the whole path of the answers. The limits of the axes then fit all frames.
-    ax.plot(*answers.T, color=COLOURS[3], lw=0.5, ls=":")
-    ax.plot(*start, marker="*", ms=10, color=COLOURS[6], ls="")
-    (trail,) = ax.plot([], [], color=COLOURS[2], lw=1.6)
-    (way,) = ax.plot([], [], color=COLOURS[3], marker="o", lw=1.0, mfc="white")
-    equal_units(ax)
-
-    def show(frame: int) -> tuple[Artist, ...]:
-        trail.set_data(*nearest[: frame + 1].T)
-        way.set_data(*np.array([answers[frame], nearest[frame]]).T)
-        return trail, way
-
-    figure = ax.get_figure(root=True)  # even if `ax` lies in a subfigure
-    assert figure is not None
-    return FuncAnimation(figure, show, frames=len(shares), interval=FRAME, blit=False)
 
 
 # Pictures under a slider in a notebook

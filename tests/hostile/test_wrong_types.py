@@ -41,7 +41,6 @@ TAKE_A_BODY: list[Callable[[object], object]] = [
     lambda body: gd.noise.ConeNoise(body, 1.0, np.zeros(2)),
     lambda body: gd.noise.KNormNoise(body, 1.0, sampling.ExactSampler(gd.bodies.Ball(2))),
     lambda body: gd.noise.PairedNoise(body, 1.0, np.eye(2)),
-    lambda body: gd.plotting.animate_projection(body, [0.0, 0.0], [1.0, 0.0]),
     lambda body: gd.plotting.draw_projection(body, [[1.0, 0.0]]),
     lambda body: gd.plotting.draw_shadow(body, np.eye(2)),
     lambda body: gd.plotting.draw_slice(body, [0.0, 0.0], np.eye(2)),

@@ -17,7 +17,6 @@ from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.plotting import (
     SteadyPictures,
-    animate_projection,
     draw,
     draw_hyperplane,
     draw_noise,
@@ -88,7 +87,6 @@ def test_faces_to_the_light_are_lighter(space) -> None:
         (lambda ax: draw_packing(np.zeros((2, 2)), 0.0, ax), "radius must be"),
         (lambda ax: draw_path(np.zeros((0, 2)), ax), "points must have shape"),
         (lambda ax: draw_projection(gd.bodies.Ball(4), np.zeros((1, 4)), ax), "dimension 2 or 3"),
-        (lambda _: animate_projection(gd.bodies.Ball(3), [0, 0, 0], [1, 1, 1]), "dimension 2"),
     ],
 )
 def test_what_does_not_fit_is_refused(plane, call, message: str) -> None:
@@ -175,14 +173,6 @@ def test_cone_noise_is_no_gauge_and_drawn_all_the_same(plane) -> None:
     artists = draw_noise(noise, plane, rows=np.eye(2, 3), shares=[0.9, 0.5], centre=[1.0, 2.0])
     widths = [np.ptp(max(a.get_segments(), key=len)[:, 0]) for a in artists]
     assert widths == sorted(widths)
-
-
-def test_projected_answers_stay_on_the_boundary() -> None:
-    film = animate_projection(BALL, [0.5, 0.0], [10.0, 10.0], frames=9)
-    trail, way = film._func(8)
-    np.testing.assert_allclose(np.linalg.norm(trail.get_xydata()[-1]), 2.0)
-    np.testing.assert_allclose(way.get_xydata()[0], [10.5, 10.0])
-    film._draw_was_started = True
 
 
 # --- later figures of a name keep the layout of the first ---------------------------------------

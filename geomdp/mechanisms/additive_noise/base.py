@@ -8,8 +8,9 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -62,6 +63,7 @@ from geomdp.workloads.base import Totals
 NEGLIGIBLE = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class AdditiveMechanism(Mechanism):
     """M(X) = (sum over x in X of Q(x) + Z) / n, with noise Z that does not depend on X.
 
@@ -111,8 +113,6 @@ class AdditiveMechanism(Mechanism):
 
     #: The definitions of privacy that the noise satisfies; empty for all. Others are refused.
     accepts: ClassVar[tuple[type, ...]] = ()
-    #: Where `law` takes the parameters of its noise from; None if no proof for them is known.
-    origin: Origin | None = None
     #: Whether the proof is for whole answers only, and not for rounded ones.
     whole_only: ClassVar[bool] = False
     #: Whether the noise is confined to the public subspace. Releases are then projected onto it.
@@ -120,21 +120,21 @@ class AdditiveMechanism(Mechanism):
     #: Whether the constructor sets up, because it is quick. Otherwise the first use does.
     at_once: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: Privacy,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
+    workload: Workload
+    _: KW_ONLY
+    n: int
+    privacy: Privacy
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        privacy = self.privacy
         if self.accepts and not isinstance(privacy, self.accepts):
             names = " or ".join(kind.__name__ for kind in self.accepts)
             raise ValueError(f"privacy must be {names} for {type(self).__name__}, got {privacy!r}")
-        self.workload, self.n = checked_size(checked_workload(workload)), whole(n, "n")
+        checked_size(checked_workload(self.workload))
+        self.n = whole(self.n, "n")
         check_range(privacy)
-        self.privacy, self.adjacency = privacy, checked_adjacency(adjacency)
-        self.change = Change(workload, self.adjacency)
+        self.change = Change(self.workload, checked_adjacency(self.adjacency))
         self._prepare()
         if self.at_once:
             self.set_up()
@@ -142,6 +142,11 @@ class AdditiveMechanism(Mechanism):
     def _prepare(self) -> None:
         """Check the workload; ``ValueError`` if it is constant or not supported."""
         _ = self.change.hull if self.in_span else self.change.l1
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where `law` takes the parameters of its noise from; None if no proof is known."""
+        return None
 
     @abc.abstractmethod
     def law(self, change: Change) -> Noise:
@@ -255,14 +260,8 @@ class AdditiveMechanism(Mechanism):
         source += f" and rounding of answers, at most {rounding:.4g}"
         return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
 
-    def _options(self) -> dict[str, Any]:
-        """Arguments of the constructor beside the four that all additive mechanisms have."""
-        return {}
-
     def with_workload(self, workload: Workload) -> Self:
-        return type(self)(
-            workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency, **self._options()
-        )
+        return replace(self, workload=workload)
 
     def set_up(self) -> None:
         _ = self.noise, self._hull, self.exact_path

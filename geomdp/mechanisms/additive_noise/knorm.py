@@ -9,8 +9,9 @@ from __future__ import annotations
 import abc
 import itertools
 import math
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -47,25 +48,23 @@ from geomdp.workloads.structure import random_symmetry
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BodyMechanism(PureMechanism):
     """A mechanism with noise shaped like a body, which the caller may give."""
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency,
-        body: Body | None,
-    ) -> None:
-        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
-        self.origin = Origin.CHANGES if body is None else Origin.CALLER
+    body: Body | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         #: The body of the caller, made larger by a share of at most 2e-8 for rounding.
-        self._given: Body | None = None
-        if body is not None:
-            factor = check_contains_neighbours(body, workload, adjacency)
-            self._given = body if factor == 1 else Scaled(body, factor)
+        self._given = self.body
+        if self.body is not None:
+            factor = check_contains_neighbours(self.body, self.workload, self.adjacency)
+            self._given = self.body if factor == 1 else Scaled(self.body, factor)
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.CHANGES if self.body is None else Origin.CALLER
 
     def _prepare(self) -> None:
         _ = self.change.hull
@@ -82,11 +81,12 @@ class BodyMechanism(PureMechanism):
 
     def with_workload(self, workload: Workload) -> Self:
         """As for every mechanism; ``ValueError`` if a `body` was given, as it need not fit."""
-        if self._given is not None:
+        if self.body is not None:
             raise ValueError("a mechanism built with a `body` cannot be built for another workload")
         return super().with_workload(workload)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KNorm(BodyMechanism):
     """K-norm noise of a symmetric body that contains all differences of neighbours.
 
@@ -135,27 +135,20 @@ class KNorm(BodyMechanism):
     rmse 0.02828
     """
 
-    noise: KNormNoise
+    exact: bool = False
+    noise: KNormNoise = field(init=False)
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        body: Body | None = None,
-        exact: bool = False,
-    ) -> None:
-        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, body=body)
-        self._exact = exact
-        if body is not None and exact and not body.implements(Body.sample_uniform):
-            names = ", ".join(named.name for named in exact_noise_bodies(workload, adjacency))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        body = self.body
+        if body is not None and self.exact and not body.implements(Body.sample_uniform):
+            bodies = exact_noise_bodies(self.workload, self.adjacency)
+            names = ", ".join(named.name for named in bodies)
             raise ValueError(f"body must have an exact sampler; {names} have one; got {body!r}")
 
     def law(self, change: Change) -> KNormNoise:
         epsilon = self.privacy.epsilon
-        if self._given is None and self._exact:
+        if self._given is None and self.exact:
             candidates = exact_noise_bodies(change.workload, change.adjacency)
             noises = [knorm(named.body, epsilon) for named in candidates]
             return min(noises, key=lambda noise: noise.second_moment().value)
@@ -177,15 +170,13 @@ class KNorm(BodyMechanism):
     def _span(self) -> FloatArray:
         return self.noise.body.affine_hull().basis
 
-    def _options(self) -> dict[str, Any]:
-        return {"exact": self._exact}
-
 
 def _slab_budget(dimension: int) -> int:
     affordable = math.isqrt(SLAB_WORK // dimension)
     return max(2 * dimension, min(SLABS_PER_DIMENSION * dimension, affordable))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Recursive(BodyMechanism):
     """Hardt-Talwar noise of a symmetric body that contains all differences of neighbours.
 
@@ -236,23 +227,16 @@ class Recursive(BodyMechanism):
     0.0011
     """
 
-    noise: RecursiveNoise
+    variant: Variant | None = None
+    noise: RecursiveNoise = field(init=False)
     whole_only = True
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        body: Body | None = None,
-        variant: Variant | None = None,
-    ) -> None:
-        if variant is not None and not isinstance(variant, Variant):
-            raise ValueError(f"variant must be one of {list(Variant)} or None, got {variant!r}")
-        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, body=body)
-        self._variant = variant
+    def __post_init__(self) -> None:
+        if self.variant is not None and not isinstance(self.variant, Variant):
+            raise ValueError(
+                f"variant must be one of {list(Variant)} or None, got {self.variant!r}"
+            )
+        super().__post_init__()
 
     def law(self, change: Change) -> RecursiveNoise:
         if self._given is None:
@@ -260,7 +244,7 @@ class Recursive(BodyMechanism):
             bodies = [candidate.body for candidate in named]
         else:
             bodies = [self._given]
-        variants = list(Variant) if self._variant is None else [self._variant]
+        variants = list(Variant) if self.variant is None else [self.variant]
         # With one level, all variants give the same noise; `min` then keeps the first variant.
         choices = [
             (best_stop(stages), body)
@@ -273,9 +257,6 @@ class Recursive(BodyMechanism):
     @property
     def _span(self) -> FloatArray:
         return self.noise.basis
-
-    def _options(self) -> dict[str, Any]:
-        return {"variant": self._variant}
 
 
 # Ellipsoids and balls

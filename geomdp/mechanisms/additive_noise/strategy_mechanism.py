@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.noise import GaussianNoise, Part
 from geomdp.noise.gaussian import ResidualNoise, doublings, proved_gaussian_scale
 from geomdp.noise.knorm import MappedNoise, sum_of_images
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
 from geomdp.workloads.product_queries import ProductQueries
@@ -128,20 +128,11 @@ def enumerable(workload: Workload) -> Workload:
     return workload.explicit if isinstance(workload, SparseQueries) else workload
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StrategyMechanism(AdditiveMechanism):
     """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus public constants, for the histogram h."""
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: Privacy,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        strategy: Strategy | None = None,
-    ) -> None:
-        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
-        self._strategy = strategy
+    strategy: Strategy | None = None
 
     @abc.abstractmethod
     def _strategies(self) -> Sequence[Strategy]:
@@ -155,7 +146,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _design(self) -> Design:
-        tried = self._strategies() if self._strategy is None else [self._strategy]
+        tried = self._strategies() if self.strategy is None else [self.strategy]
         return best_design(tried, self.workload, self.adjacency)
 
     @property
@@ -189,9 +180,6 @@ class StrategyMechanism(AdditiveMechanism):
         means = [np.asarray(part.rows.mean(axis=1)).reshape(-1, 1) for part in measured]
         rebuilt = sum_of_images((part.matrix for part in measured), means)
         return np.asarray(self._design.answers.mean(axis=0) - rebuilt[:, 0])
-
-    def _options(self) -> dict[str, Any]:
-        return {"strategy": self._strategy}
 
 
 class Hierarchical(StrategyMechanism):
@@ -300,22 +288,17 @@ class Matrix(StrategyMechanism):
     ('Haar wavelet', 0.007)
     """
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: Privacy,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        strategy: Strategy | None = None,
-    ) -> None:
-        if strategy is not None and not isinstance(privacy, PureDP):
+    def __post_init__(self) -> None:
+        if self.strategy is not None and not isinstance(self.privacy, PureDP):
             raise ValueError(
                 "strategy must be None unless privacy is PureDP, because the best strategy for "
-                f"Gaussian noise is known; got {privacy!r}"
+                f"Gaussian noise is known; got {self.privacy!r}"
             )
-        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, strategy=strategy)
-        self.origin = Origin.FORMULA if isinstance(privacy, PureDP) else Origin.SOLVER
+        super().__post_init__()
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.FORMULA if isinstance(self.privacy, PureDP) else Origin.SOLVER
 
     def _strategies(self) -> list[Strategy]:
         return laplace_strategies(self.workload)
@@ -441,19 +424,13 @@ class ResidualGaussian(AdditiveMechanism):
     privacy: ZCDP | ApproxDP
     workload: TableQueries | ProductQueries
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: ZCDP | ApproxDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        if not isinstance(workload, TableQueries | ProductQueries):
+    def __post_init__(self) -> None:
+        asked: object = self.workload
+        if not isinstance(asked, TableQueries | ProductQueries):
             raise ValueError(
-                f"workload must be MarginalTables, ChosenTables or ProductQueries, got {workload!r}"
+                f"workload must be MarginalTables, ChosenTables or ProductQueries, got {asked!r}"
             )
-        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
+        super().__post_init__()
 
     def _prepare(self) -> None:
         if self.workload.n_queries > MAX_ANSWERS:

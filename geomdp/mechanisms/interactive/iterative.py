@@ -528,11 +528,9 @@ class IterativeConstruction(Generic[AnyQuery]):
             accuracy = self._tested if followed else None
             return IterativeRelease(hypothesis, accuracy, guarantee, tuple(exchanges))
 
-        name = type(self).__name__
-        with self._turn.take(name):
+        with self._turn.take(type(self).__name__):
             return release_once(
-                name,
-                self.n,
+                self,
                 guarantee,
                 ledger,
                 set_up=lambda: self.rule.start(self.alpha / 2),
