@@ -27,6 +27,7 @@ from geomdp.bounds.upper.offline import feasible_rows, second_moment_error
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.mechanisms import printed, strategies
 from geomdp.mechanisms.additive_noise.strategy_mechanism import best_design
+from geomdp.mechanisms.smooth_summary import UniformGaussian
 from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells
 from geomdp.noise.few_queries import LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.gaussian import proved_gaussian_scale, proved_shortcut_scale
@@ -139,7 +140,7 @@ CALLS: list[partial[Any]] = [
     partial(mechanisms.UniformLaplace().sensitivity, SMOOTH, adjacency=REPLACE),
     partial(mechanisms.WeightedLaplace(2.0).calibrate, **NOISE),
     partial(mechanisms.WeightedLaplace(2.0).sensitivity, SMOOTH, adjacency=REPLACE),
-    partial(mechanisms.UniformGaussian().calibrate, **NOISE | {"privacy": RHO}),
+    partial(UniformGaussian().calibrate, **NOISE | {"privacy": RHO}),
     partial(LaplaceCells().variance, **CELLS),
     partial(LaplaceCells().noise, **CELLS, epsilon=1.0),
     partial(SimplexCells().variance, **CELLS),

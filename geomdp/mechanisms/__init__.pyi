@@ -52,10 +52,8 @@ from .selection import ReportNoisyMax as ReportNoisyMax
 from .selection import Selection as Selection
 from .smooth_release import MomentProjection as MomentProjection
 from .smooth_release import SmoothRelease as SmoothRelease
-from .smooth_summary import LeastPredictedError as LeastPredictedError
 from .smooth_summary import SmoothSummary as SmoothSummary
 from .smooth_summary import TheoremDegree as TheoremDegree
-from .smooth_summary import UniformGaussian as UniformGaussian
 from .smooth_summary import UniformLaplace as UniformLaplace
 from .smooth_summary import WeightedLaplace as WeightedLaplace
 from .sparse_project import GaussianRows as GaussianRows

@@ -28,7 +28,7 @@ from geomdp.noise.rounding import Computable, Numbers, Rounded, gaussians, grid_
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale, laplace_scale
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, SamplerStatus, rounded_arithmetic
-from geomdp.workloads.smooth.moments import MAX_MOMENTS, MomentTransform, moment_transform
+from geomdp.workloads.smooth.moments import MomentTransform, moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universes import Records
 
@@ -206,21 +206,7 @@ class WeightedLaplace(MomentLaplace):
 
 @dataclass(frozen=True)
 class UniformGaussian(MomentNoise):
-    """Gaussian noise of one scale on all moments, for zCDP and approximate differential privacy.
-
-    It is calibrated to the l2 diameter of the moments under replace-one, about (2 t^d)^(1/2), and
-    to their l2 radius under add/remove, (t^d - 1)^(1/2).
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> summary = gd.SmoothSummary(
-    ...     1, n=10_000, smoothness=2, privacy=gd.ZCDP(0.5), degree=4,
-    ...     noise=gd.mechanisms.UniformGaussian(),
-    ... )
-    >>> summary.noise_std.round(5)
-    array([0.     , 0.00028, 0.00028, 0.00028])
-    """
+    """Gaussian noise of one scale on all moments, calibrated to their l2 diameter or radius."""
 
     def calibrate(
         self,
@@ -242,6 +228,8 @@ class UniformGaussian(MomentNoise):
 
 #: More moments are used only if the predicted error falls by more than this share.
 GAIN = 0.05
+#: Largest number t^d of moments that `LeastPredictedError` tries, for t = 3 or more.
+MOST_TRIED = 1 << 12
 #: A function of a workload of degree t in d variables. It returns the standard deviations
 #: (t^d - 1,) of the noise on the means of the moments.
 NoiseAt = Callable[[SmoothQueries], FloatArray]
@@ -280,32 +268,9 @@ class TheoremDegree(DegreeRule):
 class LeastPredictedError(DegreeRule):
     """The least t tried whose predicted error is at most 5% above the least predicted error.
 
-    t is the number of degrees in each variable. The predicted error is the sum of the two errors
-    that `predicted_error` returns. With `WeightedLaplace` noise, additional degrees change this sum
-    little, and the rule avoids their cost.
-
-    Parameters
-    ----------
-    largest : int
-        Largest number t^d of moments to try, for d variables.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> summary = gd.SmoothSummary(
-    ...     1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0),
-    ...     degree=gd.mechanisms.LeastPredictedError(),
-    ... )
-    >>> summary.degree
-    88
+    With `WeightedLaplace` noise, additional degrees change `predicted_error` little, and the rule
+    avoids their cost.
     """
-
-    largest: int = 1 << 12
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "largest", whole(self.largest, "largest", minimum=4, maximum=MAX_MOMENTS)
-        )
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
         del n
@@ -324,7 +289,7 @@ class LeastPredictedError(DegreeRule):
     def _candidates(self, d: int) -> Iterator[int]:
         """2, 3, 4, 5, 6, 8, 10, 13, ..., each about a third larger than the one before."""
         degree = 2
-        while degree**d <= self.largest or degree == 2:
+        while degree**d <= MOST_TRIED or degree == 2:
             yield degree
             degree = max(degree + 1, degree + degree // 3)
 
@@ -371,11 +336,12 @@ class SmoothSummary:
     privacy : PureDP, ApproxDP or ZCDP
         The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     degree : DegreeRule or int, optional
-        The number t >= 2 of degrees in each variable, or a rule for it; by default
-        `LeastPredictedError()`.
+        The number t >= 2 of degrees in each variable, or a rule for it; by default the least t
+        tried, with t^d up to 2^12, whose predicted error is at most 5% above the least.
     noise : MomentNoise, optional
-        By default `WeightedLaplace(smoothness)` for pure privacy, and `UniformGaussian()` for other
-        privacy.
+        By default `WeightedLaplace(smoothness)` for pure privacy. For other privacy, Gaussian noise
+        of one scale on all moments, calibrated to their l2 diameter under replace-one, about
+        (2 t^d)^(1/2), and to their l2 radius under add/remove, (t^d - 1)^(1/2).
     adjacency : Adjacency
         Neighbour relation.
     schema : Schema, optional
@@ -391,7 +357,7 @@ class SmoothSummary:
     Notes
     -----
     Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, M is epsilon-DP. With
-    `UniformGaussian`, it has the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The
+    Gaussian noise, it has the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The
     sensitivities are proved in `workloads.smooth.smooth_queries` and in the docstrings of the
     noises, whose samplers are exact. The guarantee states the sampler of any other `MomentNoise`.
 

@@ -76,11 +76,11 @@ from geomdp.mechanisms import (
     SparseProject,
     Spectral,
     Staircase,
-    UniformGaussian,
     UniformLaplace,
     WeightedLaplace,
 )
 from geomdp.mechanisms.interactive.updates import net
+from geomdp.mechanisms.smooth_summary import UniformGaussian
 from geomdp.noise import half_widths
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from geomdp.mechanisms import UniformGaussian, UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.smooth_summary import ScaledLaplace
+from geomdp.mechanisms import UniformLaplace, WeightedLaplace
+from geomdp.mechanisms.smooth_summary import ScaledLaplace, UniformGaussian
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import SmoothQueries
 from tests.stats import audit_event

@@ -14,17 +14,22 @@ import geomdp as gd
 from geomdp.audit import audit
 from geomdp.data import RealColumn, Schema, encode
 from geomdp.mechanisms import (
-    LeastPredictedError,
     MomentProjection,
     PredictionKind,
     SmoothRelease,
     TheoremDegree,
     UniformLaplace,
     WeightedLaplace,
+    smooth_summary,
 )
 from geomdp.mechanisms import smooth_summary as smooth_summary_module
 from geomdp.mechanisms.additive_noise.certify import SLACK
-from geomdp.mechanisms.smooth_summary import ScaledLaplace, predicted_error, rounded_means
+from geomdp.mechanisms.smooth_summary import (
+    LeastPredictedError,
+    ScaledLaplace,
+    predicted_error,
+    rounded_means,
+)
 from geomdp.noise.rounding import Numbers, Rounded
 from geomdp.privacy import Adjacency, BudgetExhausted, Heuristic, Ledger
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -248,15 +253,12 @@ class TestDegree:
         assert all(error(degree) > 1.05 * best for degree in TRIED if degree < chosen)
 
     @pytest.mark.parametrize(("largest", "degree"), [(4, 2), (15, 3), (16, 4), (24, 4), (25, 5)])
-    def test_the_largest_number_of_moments_is_tried(self, largest, degree):
+    def test_the_largest_number_of_moments_is_tried(self, largest, degree, monkeypatch):
         """Without noise, more moments are always better, so the largest allowed t is chosen."""
-        rule = LeastPredictedError(largest)
+        monkeypatch.setattr(smooth_summary, "MOST_TRIED", largest)
+        rule = LeastPredictedError()
         none = {"noise_at": lambda workload: np.zeros(workload.n_queries)}
         assert rule.choose(d=2, n=10_000, smoothness=2, **none) == degree
-
-    def test_four_moments_are_the_fewest(self):
-        with pytest.raises(ValueError, match="largest must be a whole number, at least 4"):
-            LeastPredictedError(3)
 
     def test_prediction_is_that_of_the_noise(self):
         mechanism = summary()

@@ -152,7 +152,6 @@ MECHANISMS: dict[str, Constructor] = {
     "SparseMultiplicativeWeights": of(
         mechanisms.SparseMultiplicativeWeights, "sparsity:whole", sparsity=2
     ),
-    "LeastPredictedError": of(mechanisms.LeastPredictedError, "largest:whole", largest=16),
     "WeightedLaplace": of(mechanisms.WeightedLaplace, "smoothness:positive", smoothness=2.0),
     "MomentProjection": of(
         mechanisms.MomentProjection,
