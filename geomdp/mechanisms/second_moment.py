@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -140,6 +140,7 @@ def top_eigenvalue_limit(noise: Noise, d: int) -> float:
 # The mechanisms.
 
 
+@dataclass(eq=False, repr=False)
 class SecondMoment(PostProcessed):
     """Second moments (1/n) sum of x x^T of records in the unit ball: noise, then a projection.
 
@@ -223,28 +224,21 @@ class SecondMoment(PostProcessed):
     """
 
     workload: SecondMomentWorkload
-    inner: AdditiveMechanism
+    _: KW_ONLY
+    n: int
+    privacy: Privacy
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    clip: bool = False
+    shrink: bool = False
+    inner: AdditiveMechanism = field(init=False)
 
-    def __init__(
-        self,
-        workload: SecondMomentWorkload,
-        *,
-        n: int,
-        privacy: Privacy,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        clip: bool = False,
-        shrink: bool = False,
-    ) -> None:
-        if not isinstance(workload, SecondMomentWorkload):
-            raise ValueError(f"workload must be workloads.SecondMoment(d), got {workload!r}")
-        inner: AdditiveMechanism
-        if isinstance(privacy, PureDP):
-            inner = Cone(workload, n=n, privacy=privacy, adjacency=adjacency)
-        else:
-            inner = Gaussian(workload, n=n, privacy=privacy, adjacency=adjacency)
-        super().__init__(inner)
-        self.clip, self.shrink = clip, shrink
-        self.body = Spectraplex(workload.d)
+    def __post_init__(self) -> None:
+        asked: object = self.workload
+        if not isinstance(asked, SecondMomentWorkload):
+            raise ValueError(f"workload must be workloads.SecondMoment(d), got {asked!r}")
+        kind = Cone if isinstance(self.privacy, PureDP) else Gaussian
+        super().__init__(kind(asked, n=self.n, privacy=self.privacy, adjacency=self.adjacency))
+        self.body = Spectraplex(asked.d)
 
     @property
     def predicted_rmse(self) -> Prediction:
@@ -283,14 +277,7 @@ class SecondMoment(PostProcessed):
         return top_eigenvalue_limit(self.inner.noise, self.body.d)
 
     def with_workload(self, workload: Workload) -> Self:
-        return type(self)(
-            workload,  # type: ignore[arg-type]  # the constructor refuses other workloads
-            n=self.n,
-            privacy=self.guarantee.privacy,
-            adjacency=self.adjacency,
-            clip=self.clip,
-            shrink=self.shrink,
-        )
+        return replace(self, workload=workload)  # type: ignore[arg-type]  # the constructor checks
 
     def release(
         self,
@@ -411,6 +398,7 @@ def wishart_energy(d: int, rate: float, *, centred: bool, freedom: int | None = 
     return (d * (d + 1) * v / 2 - gain) / rate**2
 
 
+@dataclass(eq=False, repr=False)
 class PairMarginals(PostProcessed):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
@@ -457,21 +445,19 @@ class PairMarginals(PostProcessed):
     """
 
     workload: Marginals
-    inner: SecondMoment
+    _: KW_ONLY
+    n: int
+    privacy: Privacy
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    inner: SecondMoment = field(init=False)
 
-    def __init__(
-        self,
-        workload: Marginals,
-        *,
-        n: int,
-        privacy: Privacy,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        if not isinstance(workload, Marginals) or workload.k != 2:
-            raise ValueError(f"workload must be Marginals(d, 2), got {workload!r}")
-        moments = SecondMomentWorkload(workload.d)
-        super().__init__(SecondMoment(moments, n=n, privacy=privacy, adjacency=adjacency))
-        self.workload = workload
+    def __post_init__(self) -> None:
+        asked: object = self.workload
+        if not isinstance(asked, Marginals) or asked.k != 2:
+            raise ValueError(f"workload must be Marginals(d, 2), got {asked!r}")
+        moments, n = SecondMomentWorkload(asked.d), self.n
+        super().__init__(SecondMoment(moments, n=n, privacy=self.privacy, adjacency=self.adjacency))
+        self.workload = asked
 
     @property
     def predicted_rmse(self) -> Prediction:
@@ -505,12 +491,7 @@ class PairMarginals(PostProcessed):
         return Rounded([part.times(d) for part in path.rounded.parts], grid_for(deviation))
 
     def with_workload(self, workload: Workload) -> Self:
-        return type(self)(
-            workload,  # type: ignore[arg-type]  # the constructor refuses other workloads
-            n=self.n,
-            privacy=self.guarantee.privacy,
-            adjacency=self.adjacency,
-        )
+        return replace(self, workload=workload)  # type: ignore[arg-type]  # the constructor checks
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and svec of the sum of x x^T / d."""
