@@ -32,9 +32,11 @@ from geomdp.mechanisms import (
     Geometric,
     KNorm,
     Laplace,
+    LatticeBox,
     Projected,
     Recursive,
     Shrunk,
+    Staircase,
 )
 from geomdp.mechanisms.base import answer_hull, l1_sensitivity, l2_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP
@@ -77,7 +79,11 @@ def test_wrong_arguments_are_refused(name, words):
 @pytest.mark.parametrize(
     ("kinds", "refused", "words"),
     [
-        ((KNorm, Recursive), (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None), "PureDP"),
+        (
+            (KNorm, Recursive, Staircase, LatticeBox),
+            (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None),
+            "PureDP",
+        ),
         ((Ball, Ellipsoid), (1.0, None), "PureDP or ApproxDP or ZCDP"),
         ((Laplace, Geometric), (ApproxDP(1.0, 1e-6), 1.0, None), "PureDP or ZCDP"),
         ((Gaussian,), (PureDP(1.0), 1.0, None), "ZCDP or ApproxDP"),
