@@ -62,9 +62,7 @@ def draw_table(table: pd.DataFrame, title: str) -> Figure:
         figure = Figure(figsize=(8.4, 6.4), layout="constrained")
         axes, ratios = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1))
         for each in (axes, ratios):
-            each.set_xscale("log")
-            each.set_yscale("log")
-            each.grid(True, which="major")
+            _to_logarithms(each)
         for _, points in predicted.groupby("curve", sort=False):
             _draw_predicted(axes, points, looks[points.noise.iloc[0]])
         for _, points in measured.groupby("curve", sort=False):
@@ -72,8 +70,7 @@ def draw_table(table: pd.DataFrame, title: str) -> Figure:
         for n in (predicted.n.min(), predicted.n.max()):
             best = least_predicted(table, n)
             label = f"least with {n} records:\n{best.curve}"
-            star = {"marker": "*", "markersize": 11, "color": "black", "ls": "", "zorder": 4}
-            axes.plot([n], [best.rmse], label=label, **star)
+            _draw_star(axes, n, best.rmse, label, size=11)
         _draw_excluded(axes, of[Quantity.EXCLUDED])
         axes.set_xlim(table.n.min() / EDGE, table.n.max() * EDGE)
         _draw_ratios(ratios, predicted, looks)
@@ -81,6 +78,16 @@ def draw_table(table: pd.DataFrame, title: str) -> Figure:
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
         figure.legend(handles=_legend(axes, table), loc="outside right upper")
     return figure
+
+
+def _to_logarithms(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.grid(True, which="major")
+
+
+def _draw_star(axes: Axes, x: float, y: float, label: str, *, size: int) -> None:
+    axes.plot([x], [y], label=label, marker="*", markersize=size, color="black", ls="", zorder=4)
 
 
 def _draw_ratios(axes: Axes, predicted: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
@@ -335,29 +342,22 @@ def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
     with library_style():
         figure = Figure(figsize=(8.4, 4.6), layout="constrained")
         axes = figure.subplots()
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.grid(True, which="major")
+        _to_logarithms(axes)
         for (curve, points), (colour, marker) in zip(
             table.groupby("curve", sort=False), cycle(LOOKS), strict=False
         ):
-            style: dict[str, Any] = {
-                "color": colour,
-                "marker": marker,
-                "markersize": 4,
-                "markevery": 3,
-            }
-            axes.plot(points[found.parameter], points.error, label=_in_lines(str(curve)), **style)
+            axes.plot(
+                points[found.parameter],
+                points.error,
+                label=textwrap.fill(str(curve), 24),
+                color=colour,
+                marker=marker,
+                markersize=4,
+                markevery=3,
+            )
             axes.axhline(points.limit.iloc[0], color=colour, linestyle=DASHED, linewidth=1.2)
         label = f"least {found.parameter}: {found.budget:.3g}"
-        star: dict[str, Any] = {
-            "marker": "*",
-            "markersize": 13,
-            "color": "black",
-            "ls": "",
-            "zorder": 4,
-        }
-        axes.plot([found.budget], [found.binding.limit], label=label, **star)
+        _draw_star(axes, found.budget, found.binding.limit, label, size=13)
         axes.set_xlim(budgets[0], budgets[-1])
         if found.impossible is not None:
             label = f"out of reach of\nevery mechanism:\n{found.parameter} up to {low:.3g}"
@@ -367,8 +367,3 @@ def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
         axes.set_title(title or found.name, loc="left", fontsize=10, fontweight="bold")
         figure.legend(loc="outside right upper")
     return ErrorCurve(table, figure)
-
-
-def _in_lines(text: str) -> str:
-    """A target on several lines of the legend."""
-    return textwrap.fill(text, 24)
