@@ -9,10 +9,10 @@ import html
 import json
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from geomdp.advice.setting import (
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind
 from geomdp.mechanisms.base import l1_sensitivity
 from geomdp.mechanisms.strategies.column_strategies import least_energy, strategy_columns
-from geomdp.privacy import Adjacency, Privacy, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import check_privacy, checked_adjacency, gaussian_scale
 from geomdp.workloads import ProductQueries, Workload, WorkloadSizeError, explicit_answers
 from geomdp.workloads.residuals import Residuals
@@ -432,14 +432,18 @@ class Plan:
     n : int
         Number of records for which the mechanism was chosen. For another number, its guarantee and
         prediction hold too, but another mechanism may be better.
+    parameters : dict of str to float
+        The parameters of the guarantee, without rounding.
+    weights : list of float or None
+        The weight of each table, for a plan of `LeastBudget`; None if those asked for are kept.
 
     Examples
     --------
     >>> import geomdp as gd
     >>> workload, privacy = gd.workloads.Prefixes(8), gd.PureDP(1.0)
     >>> plan = gd.advice.plan_of(gd.advise(workload, n=1000, privacy=privacy))
-    >>> plan(workload, n=1100, privacy=privacy).n
-    1100
+    >>> plan(workload, n=1100, privacy=privacy).n, plan.asked
+    (1100, PureDP(epsilon=1.0))
     """
 
     mechanism: str
@@ -447,6 +451,18 @@ class Plan:
     privacy: str
     adjacency: str
     n: int
+    parameters: dict[str, float]
+    weights: list[float] | None = None
+
+    @property
+    def asked(self) -> Privacy:
+        """The guarantee that was asked for; ``ValueError`` if the plan does not hold it."""
+        names, kinds = {*self.parameters}, (PureDP, ApproxDP, ZCDP)
+        kind = next((k for k in kinds if {each.name for each in fields(k)} == names), None)
+        found = None if kind is None else kind(**self.parameters)
+        if found is None or str(found) != self.privacy:
+            raise ValueError(f"plan must hold the parameters of {self.privacy}, got {names}")
+        return found
 
     def __call__(
         self,
@@ -503,6 +519,7 @@ def plan_of(advice: Advice) -> Plan:
         privacy=str(advice.asked),
         adjacency=best.guarantee.adjacency.value,
         n=best.n,
+        parameters=advice.asked.parameters(),
     )
 
 
@@ -536,10 +553,23 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # ValueError also for very long numbers
         raise ValueError(f"{path} must hold a plan as JSON: {error}") from error
-    kinds = {"mechanism": str, "workload": str, "privacy": str, "adjacency": str, "n": int}
-    if not isinstance(found, dict) or {name: type(part) for name, part in found.items()} != kinds:
+    kinds: dict[str, Any] = {
+        "mechanism": str,
+        "workload": str,
+        "privacy": str,
+        "adjacency": str,
+        "n": int,
+    }
+    kinds |= {"parameters": dict, "weights": list | None}
+    if (
+        not isinstance(found, dict)
+        or found.keys() != kinds.keys()
+        or not all(isinstance(found[name], kind) for name, kind in kinds.items())
+    ):
         raise ValueError(f"{path} must hold a plan with {', '.join(kinds)}, got {found!r}")
-    return replace(Plan(**found), n=whole(found["n"], "n"))
+    plan = replace(Plan(**found), n=whole(found["n"], "n"))
+    _ = plan.asked
+    return plan
 
 
 @functools.lru_cache(maxsize=2)

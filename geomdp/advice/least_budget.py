@@ -10,14 +10,14 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import listed, require_type, whole
-from geomdp.advice.advisor import Advice, advise_on
+from geomdp.advice.advisor import Advice, Plan, advise_on, plan_of
 from geomdp.advice.candidates import candidate_named
 from geomdp.advice.setting import UNLIMITED, Setting
 from geomdp.advice.targets import HalfWidth, RootMeanSquare, Target
@@ -403,6 +403,31 @@ class LeastBudget:
         return self.advice.rows[0].mechanism
 
     @property
+    def weights(self) -> list[float] | None:
+        """The weight of each table if they differ from those asked for, for `release`."""
+        if self.workload is self.asked.workload or not isinstance(self.workload, TableQueries):
+            return None
+        return self.workload.table_weights.tolist()
+
+    @property
+    def plan(self) -> Plan:
+        """The mechanism, budget and weights, to save, or for the argument `mechanism` of `release`.
+
+        ``gd.release(records, schema, "marginals:2", privacy=found.privacy, weights=found.weights,
+        mechanism=found.plan)`` releases what was found.
+        """
+        return replace(plan_of(self.advice), weights=self.weights)
+
+    @property
+    def excluded(self) -> str:
+        """The budgets that are proved to be too small, in words."""
+        if (low := self.impossible) is None:
+            return "no budget is proved to be too small for every mechanism"
+        least = printed_down(low.budget)
+        ratio = self.budget / low.budget
+        return f"{self.parameter} {least} or less, for every mechanism (ratio {ratio:.3g})"
+
+    @property
     def table(self) -> pd.DataFrame:
         """`predictions` as a data frame."""
         from geomdp.advice.printed_table import PrintedTable
@@ -453,14 +478,7 @@ class LeastBudget:
         said = f"{self.privacy} meets {len(self.asked.targets)} targets, of which binds: "
         if len(self.asked.targets) == 1:
             said = f"{self.privacy} meets: "
-        low = self.impossible
-        proved = (
-            "no budget is proved to be too small"
-            if low is None
-            else f"no mechanism does with {self.parameter} {printed_down(low.budget)} or less "
-            f"(ratio {self.budget / low.budget:.3g})"
-        )
-        return f"{said}{self.binding}; {proved}"
+        return f"{said}{self.binding}; impossible: {self.excluded}"
 
     def _repr_html_(self) -> str:
         rows = self.table.to_html(index=False, float_format="{:.4g}".format)

@@ -12,9 +12,9 @@ from geomdp._numerics.files import write_together
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import options, whole_number
-from geomdp.cli.outputs import FIGURE, check_free, check_place
+from geomdp.cli.outputs import FIGURE, check_free, check_place, check_plan
 from geomdp.privacy import Privacy
-from geomdp.privacy.definitions import printed, printed_down
+from geomdp.privacy.definitions import printed
 
 if TYPE_CHECKING:
     from geomdp.advice.targets import Target
@@ -33,6 +33,8 @@ Privacy:
 Records:
 --n N  Number of records.
 Result:
+--save-plan FILE  Write the mechanism, the budget and the weights of tables to a new file, for
+    `geomdp release --plan FILE`.
 --out FILE  FILE.png draws the errors against the budget, with FILE.svg and FILE.csv beside it.
     FILE.json holds the proof that a smaller budget is impossible, for `geomdp check-bound`.
 """)
@@ -57,6 +59,7 @@ def budget(
     zcdp: Annotated[bool, _option("--zcdp")] = False,
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
     exact: flags.ExactOnly = True,
+    save_plan: Annotated[Path | None, _option("--save-plan FILE")] = None,
     out: Annotated[Path | None, _option("--out FILE")] = None,
     force: flags.Force = False,
 ) -> None:
@@ -73,6 +76,7 @@ def budget(
         lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: flags.check_whole("--n", n, minimum=1),
         lambda: _check_targets(given),
+        lambda: check_plan(save_plan),
         lambda: None if out is None else check_place(out, ".png", ".json"),
         lambda: check_free(paths, force, inputs=(schema,)),
     )
@@ -91,6 +95,9 @@ def budget(
             exact_only=exact,
         )
     rows = [task.row, *_found(found, targets, task)]
+    if save_plan is not None:
+        gd.advice.save_plan(found.plan, save_plan)
+        rows.append(("plan", f"{save_plan}, for geomdp release --plan {save_plan}"))
     if out is not None and out.suffix == ".json":
         rows += _certified(found, out)
     elif out is not None:
@@ -170,19 +177,15 @@ def _found(
         binds = ", which binds" if target == found.binding and len(targets) > 1 else ""
         said = f"{targets[target]}: {display.number(error)}, at most {target.limit:g}{binds}"
         rows.append(("target", said))
-    rows += [("mechanism", found.name), ("privacy", str(claim))]
-    low = found.impossible
-    if low is None:
-        rows.append(("impossible", "no budget is proved to be too small for every mechanism"))
-    else:
-        rows += [
-            (
-                "impossible",
-                f"{found.parameter} {printed_down(low.budget)} or less, for every mechanism "
-                f"(ratio {found.budget / low.budget:.3g})",
-            ),
-            ("because", f"{low.statement}; {targets[low.target]}"),
-        ]
+    mechanism, weighted = found.mechanism, found.weights is not None
+    rows += [
+        ("mechanism", found.name),
+        *display.error_rows(mechanism, mechanism.predicted_rmse, weighted=weighted),
+        ("privacy", str(claim)),
+        ("impossible", found.excluded),
+    ]
+    if (low := found.impossible) is not None:
+        rows.append(("because", f"{low.statement}; {targets[low.target]}"))
     return rows
 
 
@@ -198,11 +201,11 @@ def _certified(found: gd.advice.LeastBudget, path: Path) -> list[tuple[str, str]
 
 
 def _print_tables(found: gd.advice.LeastBudget) -> None:
-    """Print the errors of each table, the largest first."""
+    """Print the errors of each table before post-processing, the largest first."""
     ordered = sorted(found.predictions(), key=lambda row: -row.rmse)
     print()
     display.print_table(
-        ["table", "weight", "rmse", "half-width of 95%"],
+        ["table", "weight", "noise rmse", "half-width of 95%"],
         [
             (row.table, f"{row.weight:g}", display.number(row.rmse), display.number(row.half_width))
             for row in ordered[:SHOWN]

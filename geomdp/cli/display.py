@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from geomdp.mechanisms import Prediction
+    from geomdp.mechanisms import Mechanism, Prediction
     from geomdp.privacy import Guarantee, Privacy
 
 
@@ -126,6 +126,20 @@ def in_words(prediction: Prediction) -> str:
     }
     spread = f" +- {prediction.stderr:.1g}" if prediction.stderr > 0 else ""
     return f"{number(prediction.value)}{spread} per query ({kinds[prediction.kind]})"
+
+
+def error_rows(
+    mechanism: Mechanism, prediction: Prediction, said: str = "", *, weighted: bool = False
+) -> list[tuple[str, str]]:
+    """Rows on the error of the noise, and on that of the answers, as `prediction` states it."""
+    from geomdp.mechanisms.additive_noise.base import additive_within
+
+    unit = ", each error times its weight" if weighted else ""
+    rows = [("rmse", in_words(prediction) + unit + said)]
+    if (noise := additive_within(mechanism)) is not None:
+        alone = number(noise.predicted_rmse.value)
+        rows.insert(0, ("noise rmse", f"{alone} per query, before post-processing{unit}"))
+    return rows
 
 
 def number(value: float) -> str:

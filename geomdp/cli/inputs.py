@@ -164,6 +164,8 @@ class Choice:
     rule: Callable[..., Mechanism]
     #: Whether the user named a step of post-processing, such as a projection.
     has_step: bool = False
+    #: The weight of each table, from a plan; None for those of the flags.
+    weights: tuple[float, ...] | None = None
 
 
 def choice_of(
@@ -194,7 +196,7 @@ def choice_of(
 
 
 def _planned(path: Path, exact: bool) -> Choice:
-    """The mechanism that `geomdp advise --save-plan FILE` chose."""
+    """The mechanism, and the weights of tables, that --save-plan has saved in a file."""
     plan = load_plan(path)
 
     def planned(workload: Workload, **asked: Any) -> Mechanism:
@@ -205,7 +207,8 @@ def _planned(path: Path, exact: bool) -> Choice:
         _check_sampler(mechanism, exact, f"--plan {path}")
         return mechanism
 
-    return Choice(f"the plan in {path}", planned)
+    weights = None if plan.weights is None else tuple(plan.weights)
+    return Choice(f"the plan in {path}", planned, weights=weights)
 
 
 def budget_of(effort: float | None) -> Budget:

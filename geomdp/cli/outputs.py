@@ -185,6 +185,15 @@ def check_place(out: Path, *endings: str, flag: str = "--out") -> None:
         raise ValueError(f"{flag} must be in an existing folder, got {str(out)!r}")
 
 
+def check_plan(path: Path | None) -> None:
+    if path is None:
+        return
+    if path.exists():
+        raise ValueError(f"--save-plan must name a new file, got {str(path)!r}, which exists")
+    if not path.parent.is_dir():
+        raise ValueError(f"--save-plan must be in an existing folder, got {str(path)!r}")
+
+
 def check_free(
     paths: Iterable[Path],
     overwrite: bool,

@@ -17,7 +17,7 @@ from geomdp._validation import LARGEST_WHOLE
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import options, real, whole_number
-from geomdp.cli.outputs import FIGURE, check_free, check_output, check_place
+from geomdp.cli.outputs import FIGURE, check_free, check_output, check_place, check_plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ def advise(
         lambda: flags.parse_privacy(epsilon, delta, rho),
         lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: flags.check_whole("--n", n, minimum=1),
-        lambda: _check_plan(save_plan),
+        lambda: check_plan(save_plan),
     )
     # Imported here: these modules import most of the library, and refusals should come at once.
     from geomdp.advice.advisor import advise_on
@@ -113,28 +113,17 @@ def advise(
         print("\n--verbose explains the choice and lists all mechanisms.")
 
 
-def _check_plan(path: Path | None) -> None:
-    if path is None:
-        return
-    if path.exists():
-        raise ValueError(f"--save-plan must name a new file, got {str(path)!r}, which exists")
-    if not path.parent.is_dir():
-        raise ValueError(f"--save-plan must be in an existing folder, got {str(path)!r}")
-
-
 def _advised(advice: gd.advice.Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
     # `Advice.table` is not used here, because it imports pandas.
     applies, best = [row for row in advice.rows if row.applies], advice.best
     error, claim = best.predicted_rmse, best.guarantee.without_claim(task.caveat)
-    said = display.in_words(error)
-    if task.weights is not None and (task.weights != 1).any():
-        said += ", each error times its weight"
-    elif task.tables:
-        said += f"; as a count {display.number(error.value * best.n)} of {best.n} records"
+    weighted = task.weights is not None and bool((task.weights != 1).any())
+    counts = task.tables and not weighted
+    said = f"; as a count {display.number(error.value * best.n)} of {best.n} records"
     rows = [
         ("best", f"{applies[0].mechanism}, of {len(applies)} mechanisms that apply"),
-        ("rmse", said),
+        *display.error_rows(best, error, said if counts else "", weighted=weighted),
         ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
         ("privacy", str(claim) + display.implied(claim, advice.asked)),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,8 +45,8 @@ Result:
     records, drawn from the distribution fitted to the tables, at no further cost.
 --confidence C  Probability with which the interval of each answer contains the true answer.
 Privacy:
---plan FILE  Use the mechanism that `geomdp advise --save-plan FILE` chose, without comparing
-    mechanisms again.
+--plan FILE  Use the mechanism that `geomdp advise` or `budget` saved with --save-plan FILE, its
+    privacy, and the weights of tables that `budget` found.
 """)
 
 
@@ -105,7 +105,7 @@ def release(
     payment = Payment(ledger, budget)
     provable = exact and seed is None and not infer_schema
     privacy, question = check_together(
-        lambda: flags.parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
+        lambda: _parse_privacy(epsilon, delta, rho, epsilon_above_10 or seed is not None, plan),
         lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: flags.check_whole("--seed", seed, minimum=0),
         lambda: flags.check_normaliser(n, relation),
@@ -121,6 +121,8 @@ def release(
 
     choice = choice_of(mechanism, exact, effort, plan)
     source = record_source(question.columns, data, sample, schema, infer_schema, sql, database)
+    if choice.weights is not None:
+        question = replace(question, weights=choice.weights)
     # A prefix such as projected- in --mechanism asks for the answers of this step.
     projected = projected or (consistent and choice.has_step)
     request = Request(
@@ -136,6 +138,16 @@ def release(
         seed,
     )
     _carry_out(request, source, files, payment, scheduler)
+
+
+def _parse_privacy(
+    epsilon: float | None, delta: float | None, rho: float | None, above_10: bool, plan: Path | None
+) -> gd.privacy.Privacy:
+    """The privacy of the flags, or of the plan if there is none."""
+    if plan is not None and epsilon is delta is rho is None:
+        own = gd.advice.load_plan(plan).asked.parameters()
+        epsilon, delta, rho = (own.get(name) for name in ("epsilon", "delta", "rho"))
+    return flags.parse_released(epsilon, delta, rho, above_10)
 
 
 @dataclass(frozen=True)
@@ -228,9 +240,10 @@ def _summary(
     """Rows about the records, the mechanism, its privacy and error, and the files."""
     weights = answers.task.weights
     equal = weights is None or bool((weights == 1).all())
-    weighted = "" if equal else ", each error times its weight"
     intervals = f", with {100 * request.confidence:.6g}% intervals" if answers.has_intervals else ""
-    rmse = display.in_words(answers.predicted_rmse) + weighted
+    rmse = ""
+    if answers.fit is not None:
+        rmse += "; of fitted tables, twice the noise; --projected keeps that of the noise"
     if request.integers:
         rmse += ", before counts are made whole"
     if answers.estimated_rmse is not None:
@@ -240,7 +253,7 @@ def _summary(
         answers.task.row,
         ("mechanism", f"{_mechanism_name(answers.mechanism)}, chosen by {request.choice.by}"),
         ("privacy", str(answers.guarantee) + display.implied(answers.guarantee, request.privacy)),
-        ("rmse", rmse),
+        *display.error_rows(answers.mechanism, answers.predicted_rmse, rmse, weighted=not equal),
         ("answers", answers.statement),
         ("written to", f"{files.answers}{intervals}"),
         ("record", str(files.record)),

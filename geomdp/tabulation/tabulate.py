@@ -92,7 +92,8 @@ def release(
         As for `task_of`.
     mechanism : callable, optional
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
-        adjacency=)``. By default `advise` chooses among the mechanisms with exact samplers.
+        adjacency=)``, such as a `Plan`: ``found.plan`` for the result of `budget_for`. By default
+        `advise` chooses among the mechanisms with exact samplers.
     unbiased : bool
         Whether to return the noisy answers without post-processing, with shares that can be
         negative. By default they are made consistent, as `Tabulation.statement` describes.
@@ -172,6 +173,11 @@ def release(
     if adjacency is Adjacency.ADD_REMOVE and n is None:
         raise ValueError(
             "n must be declared under add/remove, because the number of records is private"
+        )
+    if isinstance(mechanism, Mechanism):
+        raise ValueError(
+            "mechanism must be a class or a plan, such as budget_for(...).plan or plan_of(advice), "
+            f"got the mechanism {mechanism!r}"
         )
     if unbiased and projected:
         raise ValueError("give either unbiased or projected: projected answers are biased")

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import numpy as np
+
 from geomdp._typing import FloatArray
 from geomdp._validation import plural as _plural
 from geomdp._validation import positive, require_type, whole
@@ -419,18 +421,26 @@ def task_of(
     columns: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Task:
-    """Combine specifications and tables over the columns of a schema into one workload."""
+    """Combine specifications and tables over the columns of a schema into one workload.
+
+    `weights` has one number for each of `asked`, or for each table of all of them.
+    """
     if not asked:
         raise ValueError("workload must be at least 1 specification or table, got 0")
+    parts = [_part(schema, each, columns) for each in asked]
+    counts = [len(part.tables) for part in parts]
     given = [1.0] * len(asked) if weights is None else weights
-    if len(given) != len(asked):
+    if len(given) not in (len(asked), sum(counts)):
         raise ValueError(
             f"weights must have {len(asked)} entries, one for each workload or table, "
             f"got {len(given)}"
         )
     checked = [positive(weight, "weights") for weight in given]
-    parts = [_part(schema, each, columns) for each in asked]
-    task = parts[0] if len(parts) == 1 else _mixed(schema, parts, checked)
+    if len(checked) == len(asked):
+        if len(parts) == 1:
+            return replace(parts[0], schema=schema.select(parts[0].columns))
+        checked = np.repeat(checked, counts).tolist()
+    task = _mixed(schema, parts, checked)
     return replace(task, schema=schema.select(task.columns))
 
 
@@ -465,11 +475,13 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
     workload = ChosenTables(
         {name: len(levels) for name, levels in labels.items()},
         [table.columns for table in tables],
-        [weight for part, weight in zip(parts, weights, strict=True) for _ in part.tables],
+        weights,
     )
-    words = [part.description for part in parts]
+    words, left = [part.description for part in parts], iter(weights)
     if len(set(weights)) > 1:
-        words = [f"{said} (weight {w:g})" for said, w in zip(words, weights, strict=True)]
+        for i, part in enumerate(parts):
+            own = {*itertools.islice(left, len(part.tables))}
+            words[i] += f" (weight {own.pop():g})" if len(own) == 1 else " (own weights)"
     return Task(
         workload,
         tuple(labels),

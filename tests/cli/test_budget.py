@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import geomdp as gd
@@ -58,6 +61,46 @@ def test_the_certificate_is_written_and_verified_and_the_figure_drawn(run):
     assert Path("a.svg").exists()
     for name in ("low.json", "a.png"):
         assert "would overwrite" in run(f"{line} {name}").error()
+
+
+def test_a_plan_releases_what_was_found(run):
+    ask = f"{BUDGET} --half-width region,smoker:0.05 --half-width 0.2 --zcdp --save-plan plan.json"
+    code, out, err = run(ask)
+    assert (code, err) == (0, "")
+    targets = [gd.advice.HalfWidth(0.05, ["region", "smoker"]), gd.advice.HalfWidth(0.2)]
+    workload = SCHEMA.workload("marginals", k=2)
+    found = gd.budget_for(workload, n=500, targets=targets, privacy=gd.ZCDP)
+    assert found.weights is not None
+    assert gd.advice.load_plan("plan.json") == found.plan
+    frame = pd.DataFrame({"region": ["north", "east"] * 250, "smoker": [True, False] * 250})
+    frame["retired"] = frame["smoker"]
+    frame.to_csv("a.csv", index=False)
+    line = "release a.csv --schema schema.json --workload marginals:2 --plan plan.json"
+    code, _, err = run(f"{line} --out b.csv --ledger l --budget rho=1")
+    assert (code, err) == (0, "")
+    asked = {"privacy": found.privacy, "weights": found.weights, "mechanism": found.plan}
+    released = gd.release(frame, SCHEMA, "marginals:2", **asked)
+    answers = pd.read_csv("b.csv")
+    assert np.allclose(answers["noise_std"], released.noise_std)
+    wide = (answers["unbiased"] - answers["low"])[answers["low"] > 0] - 1e-9
+    assert wide[answers["table"] == "region x smoker"].max() <= 0.05
+    assert wide.max() <= 0.2
+    with pytest.raises(ValueError, match=r"budget_for\(...\).plan"):
+        gd.release(frame, SCHEMA, "marginals:2", epsilon=1, mechanism=found.mechanism)
+
+
+def test_one_mechanism_has_the_same_errors_in_all_commands(run):
+    budget = run(f"{BUDGET} --rmse 0.05 --zcdp --save-plan plan.json").out
+    asked = "--schema schema.json --n 500 --workload marginals:2"
+    rho = gd.advice.load_plan("plan.json").parameters["rho"]
+    advised = run(f"advise {asked} --rho {rho}").out
+    rows = ["region,smoker,retired", *["north,yes,no"] * 500]
+    Path("a.csv").write_text("\n".join(rows) + "\n")
+    released = run(f"release a.csv {asked} --plan plan.json --projected --out b.csv").out
+    noise, rmse = re.findall(r"rmse ([0-9.e-]+) per query", budget)
+    for out in (advised, released):
+        assert f"noise rmse {noise} per query" in out
+        assert f" rmse {rmse} per query (upper bound" in out
 
 
 @pytest.mark.parametrize(
