@@ -318,7 +318,7 @@ def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
     found : LeastBudget
         The result of `budget_for`.
     title : str
-        Title of the figure; by default the name of the mechanism.
+        Second line of the title, below the budget and the mechanism.
 
     Examples
     --------
@@ -330,6 +330,7 @@ def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
     """
     import pandas as pd
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     low = found.budget if found.impossible is None else found.impossible.budget
     budgets = np.geomspace(low / BEYOND, found.budget * BEYOND, BUDGETS)
@@ -343,27 +344,40 @@ def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
         figure = Figure(figsize=(8.4, 4.6), layout="constrained")
         axes = figure.subplots()
         _to_logarithms(axes)
-        for (curve, points), (colour, marker) in zip(
-            table.groupby("curve", sort=False), cycle(LOOKS), strict=False
+        curves = list(table.groupby("curve", sort=False))
+        for i, ((curve, points), (colour, marker)) in enumerate(
+            zip(curves, cycle(LOOKS), strict=False)
         ):
+            style: dict[str, Any] = {
+                "color": colour,
+                "marker": marker,
+                "markersize": 4 + 2 * _alike(points.error, curves[i + 1 :]),
+                "markevery": (i % 3, 3),
+                "linewidth": 1.6 + 3 * _alike(points.error, curves[i + 1 :]),
+            }
             axes.plot(
-                points[found.parameter],
-                points.error,
-                label=textwrap.fill(str(curve), 24),
-                color=colour,
-                marker=marker,
-                markersize=4,
-                markevery=3,
+                points[found.parameter], points.error, label=textwrap.fill(str(curve), 24), **style
             )
-            axes.axhline(points.limit.iloc[0], color=colour, linestyle=DASHED, linewidth=1.2)
+            width = 1.2 + 2 * _alike(points.limit, curves[i + 1 :], "limit")
+            axes.axhline(points.limit.iloc[0], color=colour, linestyle=DASHED, linewidth=width)
         label = f"least {found.parameter}: {found.budget:.3g}"
         _draw_star(axes, found.budget, found.binding.limit, label, size=13)
         axes.set_xlim(budgets[0], budgets[-1])
         if found.impossible is not None:
             label = f"out of reach of\nevery mechanism:\n{found.parameter} up to {low:.3g}"
             axes.axvspan(budgets[0], low, color=EXCLUDED_COLOUR, lw=0, zorder=0, label=label)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter("{x:g}")
         axes.set_xlabel(found.parameter)
-        axes.set_ylabel("predicted error of a mean")
-        axes.set_title(title or found.name, loc="left", fontsize=10, fontweight="bold")
+        axes.set_ylabel("predicted error, and the limits (dashed)")
+        heading = f"{found.parameter} {found.budget:.3g} meets all targets, by {found.name}"
+        heading += f"\n{title}" if title else ""
+        axes.set_title(heading, loc="left", fontsize=10, fontweight="bold")
         figure.legend(loc="outside right upper")
     return ErrorCurve(table, figure)
+
+
+def _alike(values: Any, later: Sequence[Any], column: str = "error") -> int:
+    """How many of the later curves hide this one, which is drawn wider to be seen below them."""
+    return sum(bool(np.allclose(values, points[column], rtol=0.02)) for _, points in later)
