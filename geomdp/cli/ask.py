@@ -334,11 +334,12 @@ def ask(
     setting = Setting(technique, threshold, cutoff, questions, alpha, privacy, relation)
     # Imported here: this module imports most of the library, and refusals should come at once.
     from geomdp.cli.inputs import record_source, warn_of
+    from geomdp.tabulation.tasks import chosen_columns
 
     names = None if columns is None else flags.split_columns(columns)
     source = record_source(names, data, sample, schema, False, sql, database)
-    declared = source.schema
-    declared = declared.select(list(declared.levels) if names is None else names)
+    with naming_flags("columns"):
+        declared = source.schema.select(list(chosen_columns(source.schema, names)))
     table, caveat = Table(declared.labels), declared.caveat
     warn_of(caveat)
     with (

@@ -71,7 +71,8 @@ def covariance(
 
     names = None if columns is None else flags.split_columns(columns)
     source = record_source(names, data, None, schema, False, sql, database)
-    chosen = list(chosen_columns(source.schema, names, real=True))
+    with naming_flags("columns"):
+        chosen = list(chosen_columns(source.schema, names, real=True))
     if regress is not None and (regress not in chosen or len(chosen) < 2):
         raise ValueError(f"--regress must be one of two or more columns {chosen}, got {regress!r}")
     declared = source.schema.select(chosen)
@@ -111,6 +112,9 @@ def covariance(
         rows = [
             ("records", f"{number} ({'counted' if n is None else 'declared'}), {source.name}"),
             ("columns", ", ".join(chosen)),
+            *display.error_rows(
+                released.mechanism, released.predicted_rmse, "; of columns mapped to the unit ball"
+            ),
             ("privacy", str(released.guarantee)),
             ("written to", f"{files.answers}, covariances in the units of the columns"),
             ("record", str(files.record)),
@@ -150,14 +154,14 @@ def _columns(released: CovarianceTable) -> Columns:
 def _stated(found: Regression, confidence: float) -> dict[str, object]:
     return {
         "target": found.target,
-        "intercept": found.intercept,
+        "intercept": found.level.to_dict(),
         "confidence": confidence,
         "coefficients": found.frame.to_dict("index"),
     }
 
 
 def _print_regression(found: Regression, confidence: float) -> None:
-    print(f"\n{found.target} = {found.intercept:.4g} + the sum of coefficient * column:")
+    print(f"\n{found.target} = intercept + the sum of coefficient * column:")
     display.print_table(
         [
             "column",
@@ -172,6 +176,6 @@ def _print_regression(found: Regression, confidence: float) -> None:
                 *(f"{row[key]:.4g}" for key in ("coefficient", "standard_error", "noise_error")),
                 f"{row['low']:.4g} to {row['high']:.4g}",
             )
-            for name, row in found.frame.iterrows()
+            for name, row in [*found.frame.iterrows(), ("(intercept)", found.level)]
         ],
     )

@@ -237,7 +237,8 @@ class Question:
         try:
             return task_of(schema, self.asked, columns=self.columns, weights=self.weights)
         except ValueError as error:
-            raise ValueError(f"{self}: {error}") from error
+            flag = "--" if self.columns is not None and str(error).startswith("columns ") else ""
+            raise ValueError(f"{self}: {flag}{error}") from error
 
 
 def parse_question(

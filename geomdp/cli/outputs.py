@@ -26,7 +26,7 @@ from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy
 from geomdp.privacy.ledger import remaining
 
 if TYPE_CHECKING:
-    from geomdp.data import Schema
+    from geomdp.data import CsvFormat, Schema
     from geomdp.tabulation.tasks import Task
 
 # The files of --out, written under other names, then renamed. Only --force replaces files.
@@ -109,7 +109,7 @@ def _is_formula(text: str) -> bool:
     return False
 
 
-def encoded(columns: Columns, path: Path) -> bytes:
+def encoded(columns: Columns, path: Path, csv_format: CsvFormat | None = None) -> bytes:
     """A table in the format of the ending of `path`. CSV has the shortest exact decimals."""
     shown = {
         visible(name): column
@@ -119,11 +119,13 @@ def encoded(columns: Columns, path: Path) -> bytes:
     }
     if path.suffix == CSV:
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        separator = "," if csv_format is None else csv_format.separator
+        writer = csv.writer(text, lineterminator="\n", delimiter=separator)
         writer.writerow(shown)
         cells = (part.tolist() if isinstance(part, np.ndarray) else part for part in shown.values())
         writer.writerows(zip(*cells, strict=True))
-        return text.getvalue().encode()
+        encoding = "utf-8" if csv_format is None else csv_format.encoding
+        return text.getvalue().encode(encoding, "backslashreplace")
     import pandas as pd  # imported here because pandas is slow to import
 
     buffer = io.BytesIO()

@@ -229,7 +229,8 @@ def _synthetic(
         return [("synthetic", "no records, because they need tables fitted to one distribution")]
     drawn = answers.synthetic(rng=seed)
     columns = {str(name): list(drawn[name]) for name in drawn.columns}
-    write_together({path: encoded(columns, path)})
+    assert answers.task.schema is not None  # `geomdp.release` sets it
+    write_together({path: encoded(columns, path, answers.task.schema.csv)})
     warn_of_formulas(columns, path)
     return [("synthetic", f"{len(drawn)} records drawn from the fitted distribution, {path}")]
 

@@ -37,6 +37,7 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import require_type
 from geomdp.data.columns import (
     BOOLEAN_TEXTS,
+    MISSING,
     BooleanColumn,
     CategoricalColumn,
     Column,
@@ -245,11 +246,12 @@ def _coded(
     else:
         code, wanted, remedy = _category_coder(column)
     missing = len(column.labels) - 1 if column.missing else ABSENT
+    labels = {label: level for level, label in enumerate(column.labels)}
 
     def coded(text: str | int) -> int:
         if isinstance(text, int):
             return missing if text == ABSENT else text
-        return missing if text in column.missing_texts else code(text)
+        return missing if text in column.missing_texts else labels.get(text, code(text))
 
     found = np.array([coded(text) for text in texts], dtype=np.int64)[places]
     if len(found) and found.min() < 0:
@@ -314,13 +316,21 @@ def _numbers(
         places, stored = np.arange(len(values)), values.to_pylist()
     else:
         places, stored = distinct_texts(values)
-    texts = column.missing_texts if isinstance(column, NumericColumn) else ()
+    bins: dict[object, float] = {}
+    texts: tuple[str, ...] = ()
+    if isinstance(column, NumericColumn):
+        bins = dict(zip(column.labels, column.edges[:-1], strict=False))
+        texts = (*column.missing_texts, *[MISSING] * column.missing)
     gone = [v is None or v == ABSENT or v != v or v in texts for v in stored]
     absent = np.array(gone, dtype=bool)[places]
     # Marks of a text do not hold for the texts of other types, such as decimals.
     marks = (column.decimal, column.thousands) if _is_text(values.type) else (".", "")
     spelt = [
-        v if isinstance(v, float) else number_of(v, *marks) if isinstance(v, str) else np.nan
+        v
+        if isinstance(v, float)
+        else bins.get(v, number_of(v, *marks))
+        if isinstance(v, str)
+        else np.nan
         for v in stored
     ]
     numbers = np.where(absent, np.nan, np.array(spelt, dtype=np.float64)[places])

@@ -47,6 +47,9 @@ with commas in UTF-8, for instance ``"csv": {"separator": ";", "encoding": "lati
 of ``schema.schema.json`` (from the command ``geomdp schema editor``). Files of version 1 have a
 list of columns, each with the additional key ``name``, and are still read.
 
+A text that is the label of a level, such as ``[18, 65)`` or ``2024 Q1``, is read as this level; so
+synthetic records can be read by the schema that they were made with.
+
 Columns of the records that the schema does not declare are ignored, as are those of kind ``skip``.
 Categories, edges, days and bounds are public, so they must be known without the records.
 """

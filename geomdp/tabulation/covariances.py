@@ -21,7 +21,7 @@ from geomdp.mechanisms import Covariance, Prediction
 from geomdp.mechanisms.covariance import refuse_private_count
 from geomdp.noise.tails import public_blocks
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy
-from geomdp.tabulation.tabulate import require_budget
+from geomdp.tabulation.tabulate import number_of_records, require_budget
 from geomdp.tabulation.tasks import chosen_columns
 from geomdp.workloads import SecondMoment
 
@@ -190,10 +190,10 @@ class CovarianceTable:
             )
         probability(confidence, "confidence")
         places = np.array([names.index(name) for name in (*chosen, target)])
-        fitted = _least_squares(self.mechanism, self.noisy, places, confidence)
-        # Mapped columns have the scales of `scales` and the means of the mapped middle 0.
         units = self.scales[places]
-        slopes = fitted * (units[-1] / units[:-1])[:, None]
+        means = self.mean.to_numpy()[places] / units
+        fitted = _least_squares(self.mechanism, self.noisy, places, means, confidence)
+        slopes = fitted * (units[-1] / np.append(units[:-1], 1.0))[:, None]
         rows = pd.DataFrame(
             {
                 "coefficient": slopes[:, 0],
@@ -202,11 +202,9 @@ class CovarianceTable:
                 "low": slopes[:, 0] - slopes[:, 3],
                 "high": slopes[:, 0] + slopes[:, 3],
             },
-            index=list(chosen),
+            index=[*chosen, "(intercept)"],
         )
-        means = self.mean.to_numpy()[places]
-        level = float(means[-1] - slopes[:, 0] @ means[:-1])
-        return Regression(target, rows, level, self.guarantee)
+        return Regression(target, rows[:-1], rows.iloc[-1], self.guarantee)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,8 +219,8 @@ class Regression:
         One row for each predictor, in units of the target per unit of the predictor: coefficient,
         standard_error, the part noise_error of it that is due to the noise, and the interval from
         low to high.
-    intercept : float
-        The prediction where all predictors are 0, from the noisy means.
+    level : Series
+        The same of the intercept, the prediction where all predictors are 0, from the noisy means.
     guarantee : Guarantee
         The guarantee of the release: regression is post-processing.
 
@@ -239,8 +237,13 @@ class Regression:
 
     target: str
     frame: pd.DataFrame
-    intercept: float
+    level: pd.Series[float]
     guarantee: Guarantee
+
+    @property
+    def intercept(self) -> float:
+        """The prediction where all predictors are 0."""
+        return float(self.level["coefficient"])
 
     def __repr__(self) -> str:
         return (
@@ -254,19 +257,25 @@ class Regression:
 
 
 def _least_squares(
-    mechanism: Covariance, noisy: FloatArray, places: IntArray, confidence: float
+    mechanism: Covariance,
+    noisy: FloatArray,
+    places: IntArray,
+    means: FloatArray,
+    confidence: float,
 ) -> FloatArray:
-    """Coefficient, deviation by noise, deviation by sampling and half-width: (predictors, 4).
+    """Coefficient, deviation by noise, deviation by sampling and half-width: (predictors + 1, 4).
 
-    `places` are the indices of the predictors and, last, of the target.
+    `places` are the indices of the predictors and, last, of the target; `means` are their means, in
+    units of mapped columns but from the origin of the columns. The last row is the intercept.
     """
     d = mechanism.workload.d
     matrix = unsvec(noisy[d:]) - np.outer(noisy[:d], noisy[:d])
     matrix = matrix[places][:, places]
     parts = [
-        _changes(mechanism, noisy, draws)[:, places][:, :, places] for draws in _draws(mechanism)
+        (_changes(mechanism, noisy, draws)[:, places][:, :, places], draws[:, places])
+        for draws in _draws(mechanism)
     ]
-    moved = np.concatenate(parts)
+    moved, shifted = (np.concatenate(part) for part in zip(*parts, strict=True))
     values, vectors = np.linalg.eigh(matrix[:-1, :-1])
     if values[0] <= 0:
         _refuse(values[0])
@@ -279,7 +288,12 @@ def _least_squares(
     slopes = inverse @ matrix[:-1, -1]
     by_noise = (moved[:, :-1, -1] - moved[:, :-1, :-1] @ slopes) @ inverse
     left = max(float(matrix[-1, -1] - slopes @ matrix[:-1, -1]), 0.0)
-    sampling = np.sqrt(left * np.diag(inverse) / mechanism.n)
+    variances = np.append(np.diag(inverse), 1 + means[:-1] @ inverse @ means[:-1])
+    sampling = np.sqrt(left * variances / mechanism.n)
+    # The intercept is the mean of the target minus the slopes times the means of the predictors.
+    moved_level = shifted[:, -1] - shifted[:, :-1] @ slopes - by_noise @ means[:-1]
+    by_noise = np.column_stack([by_noise, moved_level])
+    slopes = np.append(slopes, means[-1] - slopes @ means[:-1])
     normal = np.random.default_rng([PUBLIC_SEED, 1]).standard_normal(by_noise.shape)
     half = np.quantile(np.abs(by_noise + sampling * normal), confidence, axis=0)
     return np.column_stack([slopes, by_noise.std(axis=0), sampling, half])
@@ -372,10 +386,7 @@ def covariance(
     require_budget(ledger, Guarantee(privacy, adjacency, Exact()), chosen.caveat, rng, "Covariance")
     workload = SecondMoment(len(names))
     chunks = list(encode_source(source_of(records), chosen.confirm(), workload.universe))
-    if n is None:
-        n = sum(map(len, chunks))
-        if n == 0:
-            raise ValueError("records must hold at least 1 record, got 0")
+    n = number_of_records(n, adjacency, sum(map(len, chunks)))
     mechanism = Covariance(workload, n=n, privacy=privacy, adjacency=adjacency)
     released = mechanism.release(chunks, rng=rng, ledger=ledger)
     bounds = np.array([column.bounds for column in chosen.real_columns])

@@ -186,7 +186,7 @@ def release(
     LOG.info("reading records")
     declared = schema.select(task.columns)
     counted = count_records(source_of(records), declared.confirm(), task.workload, client=client)
-    chosen_n = _number_of_records(n, adjacency, counted.count)
+    chosen_n = number_of_records(n, adjacency, counted.count)
     LOG.info("preparing the mechanism")
     choose = _advised if mechanism is None else mechanism
     chosen = choose(task.workload, n=chosen_n, privacy=wanted, adjacency=adjacency)
@@ -246,7 +246,7 @@ def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
     return privacy
 
 
-def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
+def number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
     """The declared n under add/remove; the public number of records under replace-one."""
     if adjacency is Adjacency.ADD_REMOVE and declared is not None:
         return whole(declared, "n")

@@ -463,7 +463,8 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
                 f"each of several workloads must consist of tables, got {part.description}"
             )
     used = {name for part in parts for name in part.columns}
-    labels: ColumnLabels = {name: found for name, found in schema.labels.items() if name in used}
+    ordered = parts[0].columns if len(parts) == 1 else [n for n in schema.labels if n in used]
+    labels: ColumnLabels = {name: schema.labels[name] for name in ordered}
     tables = [
         _table(labels, tuple(name for name in labels if name in table.columns))
         for part in parts

@@ -65,7 +65,7 @@ def test_the_certificate_is_written_and_verified_and_the_figure_drawn(run):
 
 def test_a_plan_releases_what_was_found(run):
     ask = f"{BUDGET} --half-width region,smoker:0.05 --half-width 0.2 --zcdp --save-plan plan.json"
-    code, out, err = run(ask)
+    code, _, err = run(ask)
     assert (code, err) == (0, "")
     targets = [gd.advice.HalfWidth(0.05, ["region", "smoker"]), gd.advice.HalfWidth(0.2)]
     workload = SCHEMA.workload("marginals", k=2)

@@ -44,7 +44,7 @@ def test_almost_without_noise_the_file_holds_the_covariances(run):
     assert record["n"] == {"value": 500, "source": "counted"}
     row = record["regression"]["coefficients"]["age"]
     assert row["coefficient"] == pytest.approx(np.polyfit(records.age, records.pay, 1)[0], rel=1e-4)
-    assert f"age     {row['coefficient']:.4g}" in out
+    assert f"age          {row['coefficient']:.4g}" in out
     assert f"{row['low']:.4g} to {row['high']:.4g}" in out
 
 
@@ -63,7 +63,7 @@ def test_a_regression_lost_in_noise_leaves_the_covariances(run):
         ("--epsilon 1 --regress smoker", "--regress must be one of two or more columns ['age'"),
         ("--epsilon 1 --columns pay --regress pay", "two or more columns ['pay'], got 'pay'"),
         ("--epsilon 1 --columns smoker", "real columns"),
-        ("--epsilon 1 --n 7", "must number n = 7, got 500"),
+        ("--epsilon 1 --n 7", "--n must be the number of records, 500, got 7"),
         ("--epsilon 1 --confidence 1", "--confidence must be above 0 and below 1"),
         ("--epsilon 1 --seed 0", "--ledger excludes --seed"),
     ],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,7 +47,7 @@ def test_one_column_and_its_guarantee(people):
     ("options", "message"),
     [
         ({"columns": ["smoker"]}, "must name real columns"),
-        ({"n": 7}, "must number n = 7, got 500"),
+        ({"n": 7}, "n must be the number of records, 500, got 7"),
         ({"adjacency": gd.Adjacency.ADD_REMOVE}, "a covariance needs replace-one"),
         ({"adjacency": gd.Adjacency.ADD_REMOVE, "n": 500}, "a covariance needs replace-one"),
     ],
@@ -94,28 +92,29 @@ def test_without_noise_regression_is_least_squares():
     design = np.column_stack([np.ones(2000), frame["age"], frame["school"]])
     fitted, square, *_ = np.linalg.lstsq(design, frame["pay"], rcond=None)
     np.testing.assert_allclose([found.intercept, *found.frame["coefficient"]], fitted, rtol=1e-4)
-    errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design))[1:] * square / 2000)
+    level, *errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * square / 2000)
     np.testing.assert_allclose(found.frame["standard_error"], errors, rtol=1e-3)
+    assert found.level["standard_error"] == pytest.approx(level, rel=1e-3)
     half = (found.frame["high"] - found.frame["low"]) / 2
     # A quantile of 2000 draws has a relative standard deviation of 2%.
-    np.testing.assert_allclose(half, 1.96 * errors, rtol=0.12)
+    np.testing.assert_allclose(half, 1.96 * np.array(errors), rtol=0.12)
 
 
 def test_intervals_of_a_regression_contain_the_noise():
-    """They cover the slopes of the population in 95% of releases; without the noise they do not."""
-    trials, names = 300, list(SLOPES)
-    truth = np.array([SLOPES[name] for name in names])
-    covered, without = np.zeros(2, dtype=int), np.zeros(2, dtype=int)
+    """They cover the slopes and the intercept in 95% of releases; without the noise they do not."""
+    trials, truth = 300, np.array([*SLOPES.values(), 10.0])
+    covered, without = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
     for seed in range(trials):
         frame = wages(5000, np.random.default_rng([2, seed]))
-        rows = covariance(frame, WAGES, privacy=gd.PureDP(2.0), rng=seed).regression("pay").frame
+        found = covariance(frame, WAGES, privacy=gd.PureDP(2.0), rng=seed).regression("pay")
+        rows = pd.concat([found.frame, found.level.to_frame().T])
         covered += ((rows["low"] <= truth) & (truth <= rows["high"])).to_numpy()
         sampling = np.sqrt(rows["standard_error"] ** 2 - rows["noise_error"] ** 2)
         without += (np.abs(rows["coefficient"] - truth) <= 1.96 * sampling).to_numpy()
     for hits, few in zip(covered, without, strict=True):
         # First order in the noise, and quantiles of 2000 draws, cost up to 2% of the coverage.
-        binomial_above(int(hits), trials, 0.93, LEVEL / 2)
-        binomial_below(int(few), trials, 0.8, LEVEL / 2)
+        binomial_above(int(hits), trials, 0.93, LEVEL / 3)
+        binomial_below(int(few), trials, 0.8, LEVEL / 3)
 
 
 @pytest.mark.parametrize(
@@ -139,19 +138,3 @@ def test_predictors_lost_in_the_noise_are_refused(people):
     found = covariance(people, BOUNDED, privacy=gd.PureDP(0.01), rng=0)
     with pytest.raises(ValueError, match="too large to tell the predictors apart"):
         found.regression("age")
-
-
-def test_records_cannot_be_reached_from_a_release(people):
-    found = covariance(people, BOUNDED, privacy=gd.PureDP(1.0))
-    met, todo, numbers = set(), [found], 0
-    while todo:
-        each = todo.pop()
-        if id(each) in met or isinstance(each, type) or hasattr(each, "__spec__"):
-            continue
-        met.add(id(each))
-        if isinstance(each, np.ndarray):
-            numbers = max(numbers, each.size)
-        if type(each).__module__.startswith(("geomdp", "pandas", "numpy", "builtins")):
-            todo += gc.get_referents(each) if not callable(each) else []
-    assert numbers < 100, "an array as long as the records is reachable"
-    assert len(met) > 20
