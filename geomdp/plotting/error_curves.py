@@ -355,9 +355,8 @@ def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
                 "markevery": (i % 3, 3),
                 "linewidth": 1.6 + 3 * _alike(points.error, curves[i + 1 :]),
             }
-            axes.plot(
-                points[found.parameter], points.error, label=textwrap.fill(str(curve), 24), **style
-            )
+            label = textwrap.fill(str(curve), 24)
+            axes.plot(points[found.parameter], points.error, label=label, **style)
             width = 1.2 + 2 * _alike(points.limit, curves[i + 1 :], "limit")
             axes.axhline(points.limit.iloc[0], color=colour, linestyle=DASHED, linewidth=width)
         label = f"least {found.parameter}: {found.budget:.3g}"
