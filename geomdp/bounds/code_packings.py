@@ -422,11 +422,6 @@ class MarginalBlocks(PackingFamily):
         """Number of attributes d - (l - 1) d' of the last part."""
         return self.attributes - (self.width - 1) * self.part
 
-    @cached_property
-    def words_each(self) -> int:
-        """Number of words B in the last part of a record."""
-        return self.rest // self.code.length
-
     @property
     def workload(self) -> Marginals:
         """Monotone conjunctions of l of the d attributes."""
@@ -442,7 +437,8 @@ class MarginalBlocks(PackingFamily):
 
     @property
     def size(self) -> int:
-        return self.functions.length // self.words_each
+        words_each = self.rest // self.code.length
+        return self.functions.length // words_each
 
     def separation(self, metric: Metric) -> float:
         """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s for k = C(d, l) queries, rounded down.
