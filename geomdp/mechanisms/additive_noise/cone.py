@@ -158,8 +158,8 @@ def cone_lift(workload: Workload) -> Lift | None:
         )
     contrasts = table_contrasts(workload)
     if contrasts is not None:
-        body = TableMoments(contrasts.levels)
-        return Lift(body, contrasts.matrix, contrasts.constant, contrasts.cells)
+        moments = TableMoments(contrasts.levels)
+        return Lift(moments, contrasts.matrix, contrasts.constant, contrasts.cells)
     if isinstance(workload, BoxSecondMoment):
         return Lift(PsdBox(workload.d))
     body = sensitivity_polytope(workload)
