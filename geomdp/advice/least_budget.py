@@ -407,7 +407,7 @@ class LeastBudget:
         """The weight of each table if they differ from those asked for, for `release`."""
         if self.workload is self.asked.workload or not isinstance(self.workload, TableQueries):
             return None
-        return self.workload.table_weights.tolist()
+        return [float(weight) for weight in self.workload.table_weights]
 
     @property
     def plan(self) -> Plan:

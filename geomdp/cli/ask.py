@@ -324,7 +324,11 @@ def ask(
     budget: flags.Budget = None,
     state: Annotated[Path, _option("--state FILE")],
 ) -> None:
-    """Answer adaptive questions about the records in DATA, one by one, within one budget."""
+    """Answer adaptive questions about the records in DATA, one by one, within one budget.
+
+    Tables that are known beforehand are better released, and `geomdp budget` finds the least epsilon
+    for the errors that you allow in them.
+    """
     relation = adjacency.relation()
     privacy = flags.parse_released(epsilon, delta, None, epsilon_above_10)
     assert isinstance(privacy, PureDP | ApproxDP)  # the command has no --rho

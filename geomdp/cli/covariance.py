@@ -112,9 +112,7 @@ def covariance(
         rows = [
             ("records", f"{number} ({'counted' if n is None else 'declared'}), {source.name}"),
             ("columns", ", ".join(chosen)),
-            *display.error_rows(
-                released.mechanism, released.predicted_rmse, "; of columns mapped to the unit ball"
-            ),
+            ("rmse", f"{display.in_words(released.predicted_rmse)}, for columns in the unit ball"),
             ("privacy", str(released.guarantee)),
             ("written to", f"{files.answers}, covariances in the units of the columns"),
             ("record", str(files.record)),
