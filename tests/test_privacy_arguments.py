@@ -63,7 +63,7 @@ RULE = mechanisms.MultiplicativeWeights(4)
 CLASS = mechanisms.EnumeratedQueries([gd.workloads.DenseQuery(row) for row in np.eye(4)])
 BALL = bodies.Ball(3, 1.0)
 LEVELS = mechanisms.Recursive(SMALL, n=10, privacy=PURE).noise.levels
-PLANNED = advice.Plan("laplace", workload_hash(SMALL), "1-DP", "replace-one", 10)
+PLANNED = advice.Plan("laplace", workload_hash(SMALL), "1-DP", "replace-one", 10, {"epsilon": 1.0})
 N = 10**4
 
 OFFLINE: dict[str, Any] = {"n": 10, "privacy": PURE, "adjacency": REPLACE}

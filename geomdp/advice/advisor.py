@@ -9,7 +9,7 @@ import html
 import json
 import math
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,7 +39,7 @@ from geomdp.advice.setting import (
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind
 from geomdp.mechanisms.base import l1_sensitivity
 from geomdp.mechanisms.strategies.column_strategies import least_energy, strategy_columns
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.definitions import check_privacy, checked_adjacency, gaussian_scale
 from geomdp.workloads import ProductQueries, Workload, WorkloadSizeError, explicit_answers
 from geomdp.workloads.residuals import Residuals
@@ -442,8 +442,8 @@ class Plan:
     >>> import geomdp as gd
     >>> workload, privacy = gd.workloads.Prefixes(8), gd.PureDP(1.0)
     >>> plan = gd.advice.plan_of(gd.advise(workload, n=1000, privacy=privacy))
-    >>> plan(workload, n=1100, privacy=privacy).n, plan.asked
-    (1100, PureDP(epsilon=1.0))
+    >>> plan(workload, n=1100, privacy=privacy).n
+    1100
     """
 
     mechanism: str
@@ -453,16 +453,6 @@ class Plan:
     n: int
     parameters: dict[str, float]
     weights: list[float] | None = None
-
-    @property
-    def asked(self) -> Privacy:
-        """The guarantee that was asked for; ``ValueError`` if the plan does not hold it."""
-        names, kinds = {*self.parameters}, (PureDP, ApproxDP, ZCDP)
-        kind = next((k for k in kinds if {each.name for each in fields(k)} == names), None)
-        found = None if kind is None else kind(**self.parameters)
-        if found is None or str(found) != self.privacy:
-            raise ValueError(f"plan must hold the parameters of {self.privacy}, got {names}")
-        return found
 
     def __call__(
         self,
@@ -553,23 +543,16 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # ValueError also for very long numbers
         raise ValueError(f"{path} must hold a plan as JSON: {error}") from error
-    kinds: dict[str, Any] = {
-        "mechanism": str,
-        "workload": str,
-        "privacy": str,
-        "adjacency": str,
-        "n": int,
-    }
-    kinds |= {"parameters": dict, "weights": list | None}
+    kinds: dict[str, Any] = dict.fromkeys(("mechanism", "workload", "privacy", "adjacency"), str)
+    kinds |= {"n": int, "parameters": dict, "weights": list | None}
     if (
         not isinstance(found, dict)
         or found.keys() != kinds.keys()
         or not all(isinstance(found[name], kind) for name, kind in kinds.items())
+        or not all(isinstance(value, float) for value in found["parameters"].values())
     ):
         raise ValueError(f"{path} must hold a plan with {', '.join(kinds)}, got {found!r}")
-    plan = replace(Plan(**found), n=whole(found["n"], "n"))
-    _ = plan.asked
-    return plan
+    return replace(Plan(**found), n=whole(found["n"], "n"))
 
 
 @functools.lru_cache(maxsize=2)

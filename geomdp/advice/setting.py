@@ -32,7 +32,7 @@ from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.noise.knorm import MappedNoise
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
-from geomdp.workloads import Marginals, MarginalTables, Parities, Workload, WorkloadSizeError
+from geomdp.workloads import Histogram, Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.product_queries import ProductQueries, cells_of
 from geomdp.workloads.structure import pair_levels
@@ -262,14 +262,10 @@ def geometric_differs(setting: Setting) -> None:
 
 
 def is_rho_of_line(setting: Setting) -> bool:
-    """Whether zCDP is asked for answers on a line, where noise of a ball is Laplace noise."""
-    workload = setting.workload
-    if not isinstance(setting.privacy, ZCDP) or workload.n_queries > MOST_COORDINATES:
-        return False
-    try:
-        return workload.affine_hull().dimension == 1
-    except WorkloadSizeError:
-        return False
+    """Whether zCDP is asked for cells on a line, where the noise of a ball is Laplace noise."""
+    workload, small = setting.workload, setting.workload.n_queries <= MOST_COORDINATES
+    cells = small and isinstance(workload, TableQueries | Histogram)
+    return cells and isinstance(setting.privacy, ZCDP) and workload.affine_hull().dimension == 1
 
 
 def check_lattice_box(setting: Setting) -> None:

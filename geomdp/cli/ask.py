@@ -326,7 +326,7 @@ def ask(
 ) -> None:
     """Answer adaptive questions about the records in DATA, one by one, within one budget.
 
-    Tables that are known beforehand are better released, and `geomdp budget` finds the least epsilon
+    Tables that are known beforehand are better released. `geomdp budget` finds the least epsilon
     for the errors that you allow in them.
     """
     relation = adjacency.relation()

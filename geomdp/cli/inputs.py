@@ -165,7 +165,7 @@ class Choice:
     #: Whether the user named a step of post-processing, such as a projection.
     has_step: bool = False
     #: The weight of each table, from a plan; None for those of the flags.
-    weights: tuple[float, ...] | None = None
+    weights: Sequence[float] | None = None
 
 
 def choice_of(
@@ -207,8 +207,7 @@ def _planned(path: Path, exact: bool) -> Choice:
         _check_sampler(mechanism, exact, f"--plan {path}")
         return mechanism
 
-    weights = None if plan.weights is None else tuple(plan.weights)
-    return Choice(f"the plan in {path}", planned, weights=weights)
+    return Choice(f"the plan in {path}", planned, weights=plan.weights)
 
 
 def budget_of(effort: float | None) -> Budget:

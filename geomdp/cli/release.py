@@ -122,7 +122,7 @@ def release(
     choice = choice_of(mechanism, exact, effort, plan)
     source = record_source(question.columns, data, sample, schema, infer_schema, sql, database)
     if choice.weights is not None:
-        question = replace(question, weights=choice.weights)
+        question = replace(question, weights=tuple(choice.weights))
     # A prefix such as projected- in --mechanism asks for the answers of this step.
     projected = projected or (consistent and choice.has_step)
     request = Request(
@@ -145,7 +145,7 @@ def _parse_privacy(
 ) -> gd.privacy.Privacy:
     """The privacy of the flags, or of the plan if there is none."""
     if plan is not None and epsilon is delta is rho is None:
-        own = gd.advice.load_plan(plan).asked.parameters()
+        own = gd.advice.load_plan(plan).parameters
         epsilon, delta, rho = (own.get(name) for name in ("epsilon", "delta", "rho"))
     return flags.parse_released(epsilon, delta, rho, above_10)
 
@@ -242,9 +242,8 @@ def _summary(
     weights = answers.task.weights
     equal = weights is None or bool((weights == 1).all())
     intervals = f", with {100 * request.confidence:.6g}% intervals" if answers.has_intervals else ""
-    rmse = ""
-    if answers.fit is not None:
-        rmse += "; of fitted tables, twice the noise; --projected keeps that of the noise"
+    fitted = "; of fitted tables, twice the noise; --projected keeps that of the noise"
+    rmse = "" if answers.fit is None else fitted
     if request.integers:
         rmse += ", before counts are made whole"
     if answers.estimated_rmse is not None:

@@ -277,3 +277,6 @@ def test_two_cells_that_add_up_get_laplace_noise_along_their_line():
     # The cells change by (1, -1), so each has Laplace noise of scale 1 / 4.993 (X-TANH).
     assert best.predicted_rmse.value == pytest.approx(math.sqrt(2) / 4.993 / 1000, rel=1e-4)
     assert best.guarantee.privacy == gd.ZCDP(4.0)
+    # In more dimensions noise of a ball is only known to be pure.
+    rates = [ball_rate(dimension, gd.ZCDP(4.0)) for dimension in (1, 2)]
+    assert rates == [largest_epsilon(4.0, 0.0), largest_epsilon(4.0)]

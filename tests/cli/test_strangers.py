@@ -148,7 +148,7 @@ ASKS = {
 @pytest.mark.ci
 @pytest.mark.parametrize("table", ASKS)
 def test_what_users_ask_for_works_on_strange_files(call, table):
-    """A budget and its plan with weights, whole tables, and synthetic records that are read again."""
+    """A budget, its plan with weights, whole tables, and synthetic records that are read again."""
     columns, first, second = ASKS[table]
     if table == "rand":
         place, source, n = ["--sample", "rand"], ["--sample", "rand"], 20190

@@ -34,7 +34,7 @@ def certificate(path: Path) -> None:
 
 
 def plan(path: Path) -> None:
-    save_plan(Plan("laplace", "Prefixes(N=8)", "1-DP", "replace-one", 1000), path)
+    save_plan(Plan("laplace", "Prefixes(N=8)", "1-DP", "replace-one", 1000, {"epsilon": 1.0}), path)
 
 
 ALL: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], object]]] = FORMATS | {
