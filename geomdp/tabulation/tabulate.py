@@ -27,7 +27,7 @@ from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
 from geomdp.tabulation.entropic import Chosen
 from geomdp.tabulation.tasks import Asked, Table, Task, task_of
-from geomdp.workloads import Prefixes, ProductQueries, Ranges, Workload
+from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -464,9 +464,7 @@ class Tabulation:
         reach = reach / self._weights
         noisy = self.unbiased
         # Under add/remove, a share can exceed 1 if n is too small.
-        shares = bool(self.task.tables) or isinstance(self.task.workload, Prefixes | Ranges)
-        if isinstance(self.task.workload, ProductQueries):
-            shares = self.task.workload.counts_records
+        shares = bool(self.task.tables) or self.task.workload.counts_records
         most_one = shares and self.guarantee.adjacency is Adjacency.REPLACE_ONE
         low, high = 0.0 if shares else -np.inf, 1.0 if most_one else np.inf
         return np.clip(noisy - reach, low, high), np.clip(noisy + reach, low, high)

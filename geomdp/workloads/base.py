@@ -107,6 +107,11 @@ class Workload(abc.ABC):
         """Number of queries m."""
 
     @property
+    def counts_records(self) -> bool:
+        """Whether each answer, without the weights of tables, is a share of the records."""
+        return False
+
+    @property
     def whole_answers(self) -> bool:
         """Whether all Q(x) and the sums of `totals` are known to be whole (exact below 2^53)."""
         return False

@@ -59,6 +59,7 @@ class _OnCodes(FiniteWorkload):
 
     N: int
     whole_answers: ClassVar[bool] = True
+    counts_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "N", whole(self.N, "N"))
