@@ -9,7 +9,7 @@ import html
 import json
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -451,8 +451,8 @@ class Plan:
     privacy: str
     adjacency: str
     n: int
-    parameters: dict[str, float]
-    weights: list[float] | None = None
+    parameters: dict[str, float] = field(hash=False)
+    weights: list[float] | None = field(default=None, hash=False)
 
     def __call__(
         self,
