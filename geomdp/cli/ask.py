@@ -326,8 +326,7 @@ def ask(
 ) -> None:
     """Answer adaptive questions about the records in DATA, one by one, within one budget.
 
-    Tables that are known beforehand are better released. `geomdp budget` finds the least epsilon
-    for the errors that you allow in them.
+    For tables that are known beforehand, `geomdp budget` finds the least epsilon.
     """
     relation = adjacency.relation()
     privacy = flags.parse_released(epsilon, delta, None, epsilon_above_10)
