@@ -446,19 +446,15 @@ def lift_of(noise: PairedNoise | ConeNoise, body: Body) -> Lift:
     constant, matrix = noise.constant, noise.matrix
     if isinstance(body, TableMoments) and noise.cells is not None:
         levels, limit = body.levels, body.violation
-        if isinstance(noise, ConeNoise) and constant is None:
+        pairs = (a * b for a, b in itertools.combinations(levels, 2))
+        sizes = [1, *(size for size in (*levels, *pairs) for _ in range(size))]
+
+        def point(draw: Draw) -> Vector:
+            cells = [arb(1), *table_cells(levels, limit, draw)]
+            if isinstance(noise, PairedNoise) or constant is not None:
+                return cells
             # Of a known number of records, even tables are public, and have no noise.
-            pairs = (a * b for a, b in itertools.combinations(levels, 2))
-            sizes = [1, *(size for size in (*levels, *pairs) for _ in range(size))]
-
-            def point(draw: Draw) -> Vector:
-                cells = [arb(1), *table_cells(levels, limit, draw)]
-                return [x - 1 / arb(size) for x, size in zip(cells, sizes, strict=True)]
-
-        else:
-
-            def point(draw: Draw) -> Vector:
-                return [arb(1), *table_cells(levels, limit, draw)]
+            return [x - 1 / arb(size) for x, size in zip(cells, sizes, strict=True)]
 
         return Lift(point, linear_map(noise.cells), None)
     product = (lambda vector: vector) if matrix is None else linear_map(matrix)

@@ -91,8 +91,8 @@ class Adjusted:
 class Consistency:
     """The last step of a release: move the answers of a mechanism to consistent answers.
 
-    Under replace-one, noisy tables become the tables of one distribution, the entropic fit of
-    `Fits`. In other cases answers are projected: if `projected` is true, if the noise has no known
+    Under replace-one, noisy tables become the tables of one distribution, a mean of the entropic
+    fits of `Fits`. In other cases answers are projected: if `projected` is true, if the noise has no known
     law, if it is below 2% of a cell (the fit then gains little), if the joint table has too
     many cells (`MAX_COST`), or if no fit is found.
 

@@ -5,17 +5,18 @@ levels, with noise Z of a public law and E ||Z / n||^2 = m s^2, the fit is A p f
 
     p = argmin over distributions p of  ||A p - y||^2 / 2 + kappa s^2 KL(p || u).
 
-The prior u is uniform, or the product of noisy 1-way tables. As kappa goes to 0, the fit goes to
-the point of the polytope of all tables that is nearest to y; as kappa grows, it goes to A u.
+The prior u is uniform, or a tree of columns that the noisy tables suggest. As kappa goes to 0, the
+fit goes to the point of the polytope of all tables that is nearest to y; as kappa grows, it goes to
+A u. Fits of several kappa and both priors are averaged; Stein's estimates of their errors decide
+the weights.
 """
 
 from __future__ import annotations
 
-import enum
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -44,10 +45,11 @@ class JointTables:
     def __init__(self, tables: Sequence[Table], weights: Sequence[float]) -> None:
         ends = list(itertools.accumulate(table.n_cells for table in tables))
         places = [slice(end - t.n_cells, end) for end, t in zip(ends, tables, strict=True)]
-        self.n_cells, self.margins = ends[-1], Margins(tables, weights)
+        self.n_cells, self.tables, self.table_weights = ends[-1], tables, weights
         #: The squared length of the tables of one combination of levels.
         self.squared_reach = sum(weight**2 for weight in weights)
         self.weights = np.repeat(weights, [table.n_cells for table in tables])
+        self._starts = np.array([place.start for place in places])
         self._parts = []
         for chosen in _joined(tables):
             place = np.concatenate([np.arange(self.n_cells)[places[i]] for i in chosen])
@@ -61,6 +63,11 @@ class JointTables:
             logarithm += own
         cells *= self.weights
         return cells, logarithm
+
+    def farthest(self, scores: FloatArray) -> float:
+        """An upper bound on KL(q || p) for all distributions q, with p as in `fitted`."""
+        least = np.minimum.reduceat(scores * self.weights, self._starts).sum()
+        return self.fitted(scores)[1] - float(least)
 
     def sample(
         self, scores: FloatArray, count: int, rng: np.random.Generator
@@ -272,12 +279,21 @@ def _indicator(names: tuple[str, ...], columns: dict[str, int]) -> FloatArray:
     return found
 
 
-class Margins:
-    """The 1-way tables in weighted noisy tables (m,), in one vector, column after column."""
+class Tree:
+    """The prior that noisy tables (m,) suggest, from `draws` (b, m) of their noise.
 
-    def __init__(self, tables: Sequence[Table], weights: Sequence[float]) -> None:
+    The 1-way tables of this distribution are those of the noisy tables, moved towards even levels.
+    Columns are independent, except for pairs of them on a tree. From the 2-way tables that depart
+    from a product by more than twice their noise, those of the most information are taken that form
+    no cycle. Source: Chow and Liu 1968.
+    """
+
+    def __init__(
+        self, tables: Sequence[Table], weights: Sequence[float], draws: FloatArray
+    ) -> None:
         sizes = _sizes(tables)
         self._sizes = np.array([*sizes.values()])
+        self._starts = np.cumsum(self._sizes) - self._sizes
         ends = dict(zip(sizes, itertools.accumulate(sizes.values()), strict=True))
         # The variance of a margin is proportional to the number of cells in a sum.
         precise = dict.fromkeys(sizes, 0.0)
@@ -285,7 +301,12 @@ class Margins:
             for name in table.columns:
                 precise[name] += sizes[name] / table.n_cells
         means, places, first, met = [], [], 0, set[str]()
+        self._pairs = []
         for table, weight in zip(tables, weights, strict=True):
+            if len(table.columns) == 2:
+                place = slice(first, first + table.n_cells)
+                own = [slice(ends[name] - sizes[name], ends[name]) for name in table.columns]
+                self._pairs.append(_Pair(table, weight, place, own, draws))
             cells = np.arange(first, first := first + table.n_cells)
             codes = np.indices([sizes[name] for name in table.columns])
             for name, code in zip(table.columns, codes, strict=True):
@@ -298,37 +319,72 @@ class Margins:
         levels = int(self._sizes.sum())
         self._means = _sparse(means, (levels, first))
         self._places = _sparse(places, (first, levels))
+        squares = np.add.reduceat(np.mean((self._means @ draws.T) ** 2, axis=1), self._starts)
+        #: Root mean square of the noise of the levels of each column.
+        self._floors = np.repeat(np.sqrt(squares / self._sizes), self._sizes)
+        #: Whether the draws show the noise of all columns and pairs.
+        self.shows_noise = bool((self._floors > 0).all() and all(p.noise > 0 for p in self._pairs))
 
-    def deviations(self, draws: FloatArray) -> FloatArray:
-        """Root mean square of the noise of the levels of each column, from draws (b, m)."""
-        starts = np.cumsum(self._sizes) - self._sizes
-        squares = np.mean((self._means @ draws.T) ** 2, axis=1)
-        return np.repeat(np.sqrt(np.add.reduceat(squares, starts) / self._sizes), self._sizes)
+    def scores(self, noisy: FloatArray) -> FloatArray:
+        """Scores (m,) of the prior, as in `JointTables.fitted`."""
+        levels = self._levels(noisy)
+        scores = np.asarray(self._places @ np.log(levels))
+        found = filter(None, (pair.ratios(noisy, levels) for pair in self._pairs))
+        groups = {name: {name} for pair in self._pairs for name in pair.table.columns}
+        for _, pair, ratios in sorted(found, key=lambda entry: entry[0], reverse=True):
+            one, two = (groups[name] for name in pair.table.columns)
+            if one is not two:
+                scores[pair.place] += ratios / pair.weight
+                groups |= dict.fromkeys(one | two, one | two)
+        return scores
 
-    def logarithms(self, noisy: FloatArray, floors: FloatArray) -> FloatArray:
-        """Logarithms of the levels, moved towards even ones as far as their noise `floors` says (by
-        the rule of James and Stein), and at least as large as the noise; columns add up to 1.
+    def _levels(self, noisy: FloatArray) -> FloatArray:
+        """The 1-way tables, moved towards even levels as far as their noise says (by the rule of
+        James and Stein), and at least as large as the noise; columns add up to 1.
         """
-        apart = self._means @ noisy - np.exp(self.even)
-        square, noise = float(apart @ apart), float(floors @ floors)
+        even = 1 / np.repeat(self._sizes, self._sizes)
+        apart = self._means @ noisy - even
+        square, noise = float(apart @ apart), float(self._floors @ self._floors)
         signal = 1 - noise / square if square > noise else 0.0
-        levels = np.maximum(np.exp(self.even) + signal * apart, floors)
-        sums = np.add.reduceat(levels, np.cumsum(self._sizes) - self._sizes)
-        return np.asarray(np.log(levels / np.repeat(sums, self._sizes)))
+        levels = np.maximum(even + signal * apart, self._floors)
+        return np.asarray(levels / np.repeat(np.add.reduceat(levels, self._starts), self._sizes))
 
-    def scores(self, logarithms: FloatArray) -> FloatArray:
-        """Scores (m,) of the product of the 1-way tables with these logarithms."""
-        return np.asarray(self._places @ logarithms)
 
-    def divergence(self, logarithms: FloatArray) -> float:
-        """The largest divergence KL(p || u) of a distribution p from the product u."""
-        starts = np.cumsum(self._sizes) - self._sizes
-        return -float(np.minimum.reduceat(logarithms, starts).sum())
+class _Pair:
+    """One 2-way table, and the noise of its departure from a product."""
 
-    @property
-    def even(self) -> FloatArray:
-        """Logarithms of levels that are all equally frequent."""
-        return np.asarray(-np.log(np.repeat(self._sizes, self._sizes)))
+    def __init__(
+        self, table: Table, weight: float, place: slice, levels: Sequence[slice], draws: FloatArray
+    ) -> None:
+        self.table, self.weight, self.place, self._levels = table, weight, place, levels
+        self._shape = tuple(map(len, table.levels))
+        cells = draws[:, place].reshape(-1, *self._shape) / weight
+        #: Mean squared length of the noise.
+        self.noise = float(np.mean([np.sum(_departure(each) ** 2) for each in cells]))
+
+    def ratios(
+        self, noisy: FloatArray, levels: FloatArray
+    ) -> tuple[float, _Pair, FloatArray] | None:
+        """The information of the table, and the logarithms of its cells over those of the product
+        of 1-way tables; None if the departure from the product is hardly above the noise.
+        """
+        first, second = self._levels
+        product = np.outer(levels[first], levels[second])
+        apart = _departure(noisy[self.place].reshape(self._shape) / self.weight - product)
+        square = float(np.sum(apart**2))
+        if square <= 2 * self.noise:
+            return None
+        # Stein's estimate needs a continuous function of y, so the departure is 0 at the limit.
+        # Cells are at least as large as the smaller of noise and product.
+        least = np.minimum(product, math.sqrt(self.noise / product.size))
+        cells = np.maximum(product + (1 - 2 * self.noise / square) * apart, least)
+        ratios = np.log(cells / product)
+        return float(np.sum(cells * ratios)), self, ratios.ravel()
+
+
+def _departure(cells: FloatArray) -> FloatArray:
+    """A table without the part that its row and column sums determine."""
+    return np.asarray(cells - cells.mean(axis=0) - cells.mean(axis=1)[:, None] + cells.mean())
 
 
 def _sparse(
@@ -402,25 +458,29 @@ def fit(
     return best
 
 
-# Stein's choice of kappa and of the prior
-
-
-class Prior(enum.StrEnum):
-    """The distribution to which a fit is drawn. The value of a member states it in words."""
-
-    UNIFORM = "the uniform distribution"
-    PRODUCT = "the product of noisy 1-way tables"
+# Stein's estimates, and the mean of fits
 
 
 @dataclass(frozen=True)
-class Distribution:
-    """The distribution p proportional to e^(A^T scores) on all combinations of levels."""
+class Mixture:
+    """A mixture of distributions p proportional to e^(A^T scores), with `weights` (k,)."""
 
     joint: JointTables
-    scores: FloatArray
+    weights: FloatArray
+    scores: Sequence[FloatArray]
 
     def sample(self, count: int, rng: np.random.Generator) -> dict[str, npt.NDArray[np.intp]]:
-        return self.joint.sample(self.scores, count, rng)
+        """As `JointTables.sample`; each distribution has its share, rounded up or down."""
+        ends = np.cumsum(self.weights) / np.sum(self.weights)
+        places = np.searchsorted(ends, (np.arange(count) + rng.random()) / count, side="right")
+        numbers = np.bincount(np.minimum(places, len(ends) - 1), minlength=len(ends)).tolist()
+        drawn = [
+            self.joint.sample(scores, number, rng)
+            for scores, number in zip(self.scores, numbers, strict=True)
+            if number
+        ]
+        order = rng.permutation(count)
+        return {name: np.concatenate([part[name] for part in drawn])[order] for name in drawn[0]}
 
     def counts(self, tables: Sequence[Table], count: int) -> FloatArray:
         """Cells (m,) of `tables` of `count` records drawn with a public seed: whole numbers."""
@@ -435,38 +495,45 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The fitted cells (m,), what was chosen, and an estimate of the error.
+    """The fitted cells (m,), their distribution, and an estimate of the error.
 
     `estimated_rmse` estimates (E ||answers - truth||^2 / m)^(1/2) from the release alone, by Stein.
-    It is unbiased for Gaussian noise and a kappa that was fixed before, and a guide otherwise.
+    It is unbiased for Gaussian noise and weights that were fixed before, and a guide otherwise.
     """
 
     answers: FloatArray
-    kappa: float
-    prior: Prior
     estimated_rmse: float
-    distribution: Distribution
+    distribution: Mixture
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A fit with an estimate of its squared error ||answers - truth||^2."""
+    """A fit A p (m,), the scores of p, and E <Z, D Z> / E ||Z||^2 for the derivative D by y.
 
-    prior: Prior
-    kappa: float
-    model: Model
+    `risk` is Stein's estimate of ||answers - truth||^2, infinite if the search did not converge.
+    """
+
+    answers: FloatArray
+    scores: FloatArray
+    freedom: float
     risk: float
+    allowed: bool
 
 
-#: The values of kappa that are tried.
-KAPPAS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0)
-#: A fit is allowed if kappa times the largest divergence from the prior is at most this number
-#: times m; see `Fits`.
-LARGEST_PULL = 1.4
-#: The duality gaps at which the search for one kappa ends, as shares of m s^2: while values of
-#: kappa are compared, and for the chosen one. By the root of twice the gap, the cells are off by at
-#: most 4.5% and 1.4% of s, in root mean square.
-ROUGH, FINE = 1e-3, 1e-4
+#: The values of kappa that are tried. The largest gives the prior. The priors hardly matter for the
+#: small ones, which are tried for one of them.
+LARGE, SMALL = (1e6, 3000.0, 1000.0, 300.0, 100.0), (30.0, 10.0, 3.0)
+#: A fit has the weight e^(-risk / (8 s^2)). This is the least temperature for which the mean of
+#: linear fits is proved to err little more than the best one (Dalalyan and Salmon 2012).
+TEMPERATURE = 8.0
+#: No smaller kappa is tried if a weight is e^-5 times the largest one for a larger kappa.
+LARGEST_RISE = 5.0
+#: A fit is allowed if its pull, 2 kappa s^2 K - ||A p - y||^2, is at most this share of m s^2, for
+#: the largest divergence K of a distribution from the prior; see `Fits`.
+LARGEST_PULL = 1.8
+#: The duality gap at which the search for one kappa ends, as a share of m s^2. By the root of twice
+#: the gap, the cells are off by at most 4.5% of s, in root mean square.
+GAP = 1e-3
 #: Public draws of the noise for Stein's estimate: this number of cells in all, between 2 and 8.
 DRAWN_CELLS = 2048
 #: Relative margin of the bound on the error.
@@ -477,20 +544,24 @@ SHARE = 0.05
 #: most the square of it, 1% of the noise, to an estimated squared error.
 RESIDUAL = 0.1
 
+#: Scores (m,) of a prior for noisy cells (m,).
+Prior = Callable[[FloatArray], FloatArray]
+
 
 class Fits:
     """Fits of tables to the noisy answers of a mechanism; it is built from public objects alone.
 
     A fit is allowed if (1) it is no farther from y than the noise, ||A p - y||^2 <= m s^2, or (2)
-    kappa is at most 1.4 m / K for the largest divergence K of a distribution from the prior, or (3)
-    the noise is so large that no tables are farther from the fit than (2 m)^(1/2) s. The root mean
-    squared error of allowed fits is then at most twice that of the noise, on every data set:
+    its pull is small, 2 kappa s^2 K - ||A p - y||^2 <= 1.8 m s^2 for the largest divergence K of a
+    distribution from the prior, or (3) no tables are farther from it than (2 m)^(1/2) s. The root
+    mean squared error of each mean of allowed fits, with any weights that depend on y, is then at
+    most twice that of the noise, on every data set:
 
-    Let e = ||A p - A p*|| and z = ||Z / n||. By (1), e <= s m^(1/2) + z. For the gap g of the fit,
-    e^2 <= z^2 + 2 kappa s^2 K - ||A p - y||^2 + 2 (2 g)^(1/2) e. So without (1), both (2) and (3)
-    give e^2 <= 1.01 z^2 + 2 m s^2, as g <= 1e-4 m s^2. With a^2 the probability of (1) and
-    x^2 m s^2 the part of E z^2 in this case, E e^2 / (m s^2) is at most
-    (a + x)^2 + 1.01 (1 - x^2) + 2 (1 - a^2), which is at most 4. A projection has e <= z.
+    Let e = ||A p - A p*|| and z = ||Z / n||. Each of (1), (2), (3) gives e^2 <= 2 m s^2 + 2 z^2.
+    For (1), e <= s m^(1/2) + z. For (2), the gap g <= 1e-3 m s^2 of the fit, by optimality, gives
+    e^2 <= z^2 + 2 kappa s^2 K - ||A p - y||^2 + 2 (2 g)^(1/2) e, where the last term is at most
+    0.045 (m s^2 + e^2). By convexity, the mean has e^2 <= 2 m s^2 + 2 z^2 as well, and
+    E z^2 <= m s^2. A projection has e <= z.
     """
 
     def __init__(self, joint: JointTables, mechanism: AdditiveMechanism) -> None:
@@ -499,110 +570,108 @@ class Fits:
         rng = np.random.default_rng(PUBLIC_SEED)
         count = min(max(DRAWN_CELLS // joint.n_cells, 2), 8)
         self._draws = mechanism.noise.sample(rng, count) / mechanism.n
-        #: Noise of 1-way tables: its root mean square over the levels of each column.
-        self._floors = joint.margins.deviations(self._draws)
+        tree = Tree(joint.tables, joint.table_weights, self._draws)
+        #: The priors: uniform, and a tree.
+        self._priors: tuple[Prior, Prior] = (np.zeros_like, tree.scores)
         #: Whether the draws show the noise of all columns. Rare noise on whole numbers may be 0 in
         #: all of them; then there is no estimate of the error.
-        self.shows_noise = bool((self._floors > 0).all())
+        self.shows_noise = tree.shows_noise
 
     def best(self, noisy: FloatArray) -> Chosen | None:
-        """The allowed fit with the least estimated error; None if no search for one converges.
+        """The mean of the allowed fits, weighted by their estimates; None if none is found."""
+        trials = self.trials(noisy)
+        if not trials:
+            return None
+        risks = np.array([trial.risk for trial in trials])
+        weights = np.exp((risks.min() - risks) / (TEMPERATURE * self._variance))
+        weights /= weights.sum()
+        answers = weights @ np.array([trial.answers for trial in trials])
+        freedom = float(weights @ [trial.freedom for trial in trials])
+        rmse = math.sqrt(max(self._risk(noisy, answers, freedom), 0.0) / len(noisy))
+        mixture = Mixture(self._joint, weights, [trial.scores for trial in trials])
+        return Chosen(answers, rmse, mixture)
 
-        The prior is chosen for the largest kappa. Then kappa falls until the estimate rises.
+    def trials(self, noisy: FloatArray) -> list[Trial]:
+        """The allowed fits, from large to small kappa while estimates may fall; none if the search
+        fails before that.
         """
-        last = min((self._first(noisy, prior) for prior in Prior), key=lambda trial: trial.risk)
-        best = None
-        for kappa in KAPPAS:
-            if kappa < last.kappa:
-                last = self._tried(noisy, last.prior, kappa, last.model.multipliers)
-            if math.isinf(last.risk) or (best is not None and last.risk >= best.risk):
-                break
-            if self._allows(noisy, last) and (best is None or self._is_better(last, best)):
-                best = last
-        if best is None:
-            return None
-        model = self._fitted(noisy, best.prior, best.kappa, best.model.multipliers, FINE)
-        if model.gap > FINE * self._square or not self._allows(noisy, replace(best, model=model)):
-            return None
-        rmse = math.sqrt(max(best.risk, 0.0) / len(noisy))
-        tau = best.kappa * self._square / len(noisy)
-        scores = model.multipliers / tau + self._offset(noisy, best.prior)
-        found = Distribution(self._joint, scores)
-        return Chosen(model.answers, best.kappa, best.prior, rmse, found)
+        paths = [self._path(noisy, prior) for prior in self._priors]
+        tried = [list(itertools.islice(path, len(LARGE))) for path in paths]
+        best = min(range(len(paths)), key=lambda i: tried[i][-1].risk)
+        tried[best] += paths[best]
+        if _is_lost(tried[best]):
+            return []
+        return [trial for own in tried if not _is_lost(own) for trial in own if trial.allowed]
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """The bound on the error of all allowed fits, and of a projection."""
+        """The bound on the error of all means of allowed fits, and of a projection."""
         # The share covers rounding to the grid, and the slack of bodies that were rounded.
-        value = 2 * (1 + ROUNDED) * math.sqrt(self._square / self._joint.n_cells)
+        value = 2 * (1 + ROUNDED) * math.sqrt(self._variance)
         source = "twice the noise, which bounds the distance from the noisy answers (X-MAXENT)"
         source += noise_limit_source(self.mechanism)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
-    def _logarithms(self, noisy: FloatArray, prior: Prior) -> FloatArray:
-        margins = self._joint.margins
-        uniform = prior is Prior.UNIFORM
-        return margins.even if uniform else margins.logarithms(noisy, self._floors)
+    @property
+    def _variance(self) -> float:
+        """s^2, the mean variance of a cell."""
+        return self._square / self._joint.n_cells
 
-    def _offset(self, noisy: FloatArray, prior: Prior) -> FloatArray:
-        """Scores (m,) of the prior."""
-        return self._joint.margins.scores(self._logarithms(noisy, prior))
+    def _path(self, noisy: FloatArray, prior: Prior) -> Iterator[Trial]:
+        """Fits to one prior, until a search fails or the estimate has risen."""
+        offset = prior(noisy)
+        moves = [(prior(noisy + SHARE * draw) - offset) / SHARE for draw in self._draws]
+        farthest, goal = self._joint.farthest(offset), GAP * self._square
+        # The first search starts from multipliers of the length of the noise.
+        start = noisy - self._joint.fitted(offset)[0]
+        start *= math.sqrt(self._square / max(float(start @ start), self._square))
+        least = math.inf
+        for kappa in (*LARGE, *SMALL):
+            tau = kappa * self._variance
+            model = fit(self._joint, noisy, tau, offset, start, goal)
+            scores = model.multipliers / tau + offset
+            if model.gap > goal:
+                yield Trial(model.answers, scores, math.nan, math.inf, allowed=False)
+                return
+            freedom = self._freedom(scores, tau, moves)
+            risk = self._risk(noisy, model.answers, freedom)
+            allowed = self._allows(noisy, model.answers, 2 * tau * farthest)
+            yield Trial(model.answers, scores, freedom, risk, allowed)
+            start, least = model.multipliers, min(risk, least)
+            if risk - least > LARGEST_RISE * TEMPERATURE * self._variance:
+                return
 
-    def _first(self, noisy: FloatArray, prior: Prior) -> Trial:
-        """The trial of the largest kappa. It starts from multipliers of the length of the noise."""
-        apart = noisy - self._joint.fitted(self._offset(noisy, prior))[0]
-        shrink = math.sqrt(self._square / max(float(apart @ apart), self._square))
-        return self._tried(noisy, prior, KAPPAS[0], shrink * apart)
+    def _risk(self, noisy: FloatArray, answers: FloatArray, freedom: float) -> float:
+        return float(np.sum((noisy - answers) ** 2)) + self._square * (2 * freedom - 1)
 
-    def _fitted(
-        self, noisy: FloatArray, prior: Prior, kappa: float, start: FloatArray, share: float
-    ) -> Model:
-        tau, offset = kappa * self._square / len(noisy), self._offset(noisy, prior)
-        return fit(self._joint, noisy, tau, offset, start, share * self._square)
+    def _allows(self, noisy: FloatArray, answers: FloatArray, divergence: float) -> bool:
+        """Whether the bound holds for a fit, for `divergence` = 2 kappa s^2 K; see `Fits`."""
+        apart = float(np.sum((noisy - answers) ** 2))
+        reach = self._joint.squared_reach + float(answers @ answers)
+        return min(apart, (divergence - apart) / LARGEST_PULL, reach / 2) <= self._square
 
-    def _tried(self, noisy: FloatArray, prior: Prior, kappa: float, start: FloatArray) -> Trial:
-        """A fit with Stein's estimate; the estimate is infinite if the search does not converge."""
-        model = self._fitted(noisy, prior, kappa, start, ROUGH)
-        if model.gap > ROUGH * self._square:
-            return Trial(prior, kappa, model, math.inf)
-        apart = float(np.sum((noisy - model.answers) ** 2))
-        freedom = self._freedom(noisy, prior, kappa, model)
-        risk = apart + self._square * (2 * freedom - 1)
-        return Trial(prior, kappa, model, risk)
-
-    def _is_better(self, one: Trial, other: Trial) -> bool:
-        """Whether an estimate is lower by more than half a standard deviation of the difference,
-        which is about 2 s ||A p - A q|| for the two fits.
-        """
-        apart = float(np.sum((one.model.answers - other.model.answers) ** 2))
-        return other.risk - one.risk > math.sqrt(apart * self._square / self._joint.n_cells)
-
-    def _allows(self, noisy: FloatArray, trial: Trial) -> bool:
-        """Whether the bound on the error holds for a fit; see `Fits`."""
-        answers = trial.model.answers
-        if float(np.sum((noisy - answers) ** 2)) <= self._square:
-            return True
-        if self._joint.squared_reach + float(answers @ answers) <= 2 * self._square:
-            return True
-        farthest = self._joint.margins.divergence(self._logarithms(noisy, trial.prior))
-        return trial.kappa * farthest <= LARGEST_PULL * len(noisy)
-
-    def _freedom(self, noisy: FloatArray, prior: Prior, kappa: float, model: Model) -> float:
+    def _freedom(self, scores: FloatArray, tau: float, moves: Sequence[FloatArray]) -> float:
         """E <Z, D Z> / E ||Z||^2 for the derivative D of the fitted cells by the noisy ones.
 
         For C = A Cov_p A^T / tau and the scores g(y) of the prior, D = (I + C)^-1 C (I + tau g').
         """
-        tau, offset = kappa * self._square / len(noisy), self._offset(noisy, prior)
-        covariance = self._joint.covariance(model.multipliers / tau + offset)
+        covariance = self._joint.covariance(scores)
         total = 0.0
 
         def product(v: FloatArray) -> FloatArray:
             return v + covariance(v) / tau
 
-        for draw in self._draws:
-            # (I + C)^-1 C Z = Z - (I + C)^-1 Z, and this matrix is symmetric.
-            goal = RESIDUAL * math.sqrt(float(draw @ draw))
-            smooth = draw - conjugate_gradients(product, draw, goal, MOST)
-            moved = self._offset(noisy + SHARE * draw, prior) - offset
-            total += float(smooth @ (draw + tau / SHARE * moved))
+        for draw, move in zip(self._draws, moves, strict=True):
+            image = covariance(draw) / tau
+            goal = RESIDUAL * math.sqrt(min(float(draw @ draw), float(image @ image)))
+            smooth = conjugate_gradients(product, image, goal, MOST)
+            total += float(smooth @ (draw + tau * move))
+            # (I + C)^-1 Z is about Z - (I + C)^-1 C Z, so the error is quadratic in the residual.
+            total += float((draw - smooth) @ (image - product(smooth)))
         return total / float(np.sum(self._draws**2))
+
+
+def _is_lost(path: Sequence[Trial]) -> bool:
+    """Whether the search failed while the estimates still fell."""
+    risks = [trial.risk for trial in path]
+    return math.isinf(risks[-1]) and risks[-2:][0] == min(risks)

@@ -134,12 +134,13 @@ def release(
 
     Tables under replace-one are by default those of one distribution p of all columns: for noisy
     tables y with noise of mean square s^2 a cell, and the tables A p of p, p minimises
-    ||A p - y||^2 / 2 + kappa s^2 KL(p || u). Stein's estimate of the error, from the release and
-    the public law of the noise, chooses kappa and the prior u (uniform, or the product of noisy
-    1-way tables). Such a fit is biased, but errs much less than a projection if noise is large.
-    Only fits are allowed for which the root mean squared error is at most twice that of the noise
-    on every data set. Tables are projected under add/remove, if noise is below 2% of the mean cell,
-    if joined columns have more than some four million cells, or if no fit is found.
+    ||A p - y||^2 / 2 + kappa s^2 KL(p || u). The prior u is uniform, or a tree of columns that the
+    noisy tables suggest (Chow and Liu 1968). Fits of several kappa and both priors are averaged;
+    Stein's estimates of their errors, from the release and the public law of the noise, decide the
+    weights. Such a mean is biased, but errs much less than a projection if noise is large. Only
+    fits are allowed for which the root mean squared error of every mean is at most twice that of
+    the noise on every data set. Tables are projected under add/remove, if noise is below 2% of the
+    mean cell, if joined columns have more than some four million cells, or if no fit is found.
 
     Examples
     --------
@@ -286,7 +287,7 @@ class Tabulation:
     integers : bool
         Whether each answer is rounded to a whole count divided by n.
     fit : Chosen, optional
-        For fitted tables, the distribution that they are tables of, and how it was chosen.
+        For fitted tables, the distribution that they are tables of, and an estimate of the error.
 
     Examples
     --------
