@@ -47,8 +47,8 @@ from geomdp.tabulation.tasks import Table, Task
 #: sensitivity polytope, in about a hundred steps of 20 ms for this size.
 MAX_ELEMENTS = 1 << 20
 #: Largest cost of one pass over the joint table (`cost_of`) for which tables are fitted: for 2-way
-#: tables, about 2^22 cells. A pass then takes 40 ms on one core. A fit needs 30 passes if noise is
-#: large, and 400 if it is small.
+#: tables, about 2^22 cells. A pass then takes 40 ms on one core. All fits together need 300 passes
+#: if noise is large, and some 3000 if it is small.
 MAX_COST = 4e8
 #: Tables are not fitted if the noise of a cell is below this share of the mean cell.
 LEAST_NOISE = 0.02
@@ -92,9 +92,9 @@ class Consistency:
     """The last step of a release: move the answers of a mechanism to consistent answers.
 
     Under replace-one, noisy tables become the tables of one distribution, a mean of the entropic
-    fits of `Fits`. In other cases answers are projected: if `projected` is true, if the noise has no known
-    law, if it is below 2% of a cell (the fit then gains little), if the joint table has too
-    many cells (`MAX_COST`), or if no fit is found.
+    fits of `Fits`. In other cases answers are projected: if `projected` is true, if the noise has
+    no known law, if it is below 2% of a cell (the fit then gains little), if the joint table has
+    too many cells (`MAX_COST`), or if no fit is found.
 
     Projected means of n records (replace-one) are moved to the nearest point of a polytope that
     contains the true answers. Under add/remove, where n is only declared, it is the cone of all
