@@ -67,6 +67,9 @@ REPLACE = Adjacency.REPLACE_ONE
 PAIRS = MarginalTables([2, 3], 2)
 TABLES = MarginalTables([2, 3, 1, 2], 2)
 PRODUCTS = ProductQueries({"a": 2, "b": 3}, [["a", "b"]], {"b": Prefixes(3)})
+TOTALS = ProductQueries(
+    {"a": 2, "b": 4}, [["a", "b"]], {"b": Explicit([[1, 1, 1, 0], [-1, 0.5, 1, 0], [0, 0, 0, 1]])}
+)
 REALS = Explicit(np.random.default_rng(0).uniform(-1, 1, (3, 7)))
 STRETCHED = LinearMap(Marginals(3, 1), np.diag([1.0, 0.3, 0.07]))
 SIMPLEX = Explicit(np.random.default_rng(1).uniform(-1, 1, (3, 4)))
@@ -146,6 +149,8 @@ STRATEGIES = {
     "marginals": (TABLES, WeightedMarginals()),
     "marginals of simplex noise": (TABLES, WeightedMarginals(SimplexCells())),
     "cells of products": (PRODUCTS, WeightedMarginals()),
+    "shares of totals": (TOTALS, WeightedMarginals()),
+    "shares of totals, simplex noise": (TOTALS, WeightedMarginals(SimplexCells())),
     "signs of tables": (MarginalTables([2, 2, 2], 2), WeightedSigns()),
     "signs of marginals": (Marginals(4, 2), WeightedSigns()),
     "signs of parities": (Parities(4, 2), WeightedSigns()),

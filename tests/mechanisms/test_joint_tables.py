@@ -17,6 +17,7 @@ from geomdp.data.files import source_of
 from geomdp.data.tallies import CountedRecords, Tallies, count_records, tables_of
 from geomdp.mechanisms import Hierarchical, Matrix
 from geomdp.mechanisms.strategies import WeightedMarginals
+from geomdp.mechanisms.strategies.column_strategies import soft_levels
 from geomdp.mechanisms.strategies.design import (
     LaplaceCells,
     SimplexCells,
@@ -97,6 +98,78 @@ def test_error_is_that_of_dense_least_squares(workload, adjacency, cells):
         if adjacency is REPLACE:  # n is public, so a row may differ by a constant
             found, R = (M - M.mean(axis=1, keepdims=True) for M in (found, R))
         np.testing.assert_allclose(found, R, atol=1e-10)
+
+
+#: The count and the total of b by a: the values of b are shares of the lowest and the highest.
+TOTALS = ProductQueries(
+    {"a": 3, "b": 6, "c": 2},
+    [list("ab"), list("bc")],
+    {"b": Explicit([[1, 1, 1, 1, 1, 0], [-1, -0.5, 0, 0.25, 1, 0], [0, 0, 0, 0, 0, 1]])},
+    [1.0, 2.0],
+)
+SHARES = np.array([[1, 0.75, 0.5, 0.375, 0, 0], [0, 0.25, 0.5, 0.625, 1, 0], [0, 0, 0, 0, 0, 1]])
+
+
+def shares_of_elements(table):
+    rows = np.ones((1, 1))
+    for i, own in enumerate((np.eye(3), SHARES, np.eye(2))):
+        rows = np.kron(rows, own if i in table else np.ones((1, own.shape[1])))
+    return rows
+
+
+@pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()], ids=repr)
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_totals_are_measured_by_shares_of_records(adjacency, cells):
+    """A record adds a point of a simplex, and the error is that of least squares with such rows."""
+    design = WeightedMarginals(cells).design(TOTALS, adjacency)
+    shares = shares_of(design, cells, adjacency)
+    rows = []
+    for part in design.measurements:
+        rows.append(C := shares_of_elements(part.table))
+        assert (C >= 0).all()
+        np.testing.assert_array_equal(C.sum(axis=0), 1)
+    variances = [
+        cells.variance(len(C), adjacency) / t**2 for C, t in zip(rows, shares, strict=True)
+    ]
+    answers = explicit_answers(TOTALS)
+    maps = reconstruct(answers, rows, [1 / v for v in variances], adjacency)
+    expected = sum(v * (R**2).sum(axis=1) for v, R in zip(variances, maps, strict=True))
+    np.testing.assert_allclose(design.noise(1.0).variances(), expected, rtol=1e-10)
+    assert design.energy == pytest.approx(float(expected.sum()), rel=1e-10)
+
+
+@pytest.mark.parametrize("source", ["array", "counted"])
+def test_sums_of_shares_are_exact(source):
+    records = TOTALS.universe.sample(500, np.random.default_rng(1))
+    design = WeightedMarginals().design(TOTALS, REPLACE)
+    elements = TOTALS.universe.elements()
+    histogram = np.bincount(TOTALS.universe.numbers(records), minlength=len(elements))
+    mechanism = Matrix(TOTALS, n=500, privacy=PureDP(1.0), strategy=WeightedMarginals())
+    given = records
+    if source == "counted":
+        names = TOTALS.universe.names
+        schema = Schema.from_dict(
+            {name: [*range(n)] for name, n in TOTALS.workload.universe.columns.items()}
+        )
+        frame = pd.DataFrame(records, columns=names)
+        given = count_records(source_of(frame), schema, TOTALS)
+    found = mechanism.measured(given).sums
+    expected = [shares_of_elements(part.table) @ histogram for part in design.measurements]
+    np.testing.assert_array_equal(found, np.concatenate(expected))
+    assert "correctly rounded" in mechanism.guarantee.arithmetic
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        np.eye(4),
+        np.tri(4),
+        [[1, 1, 1], [0, 1 / 3, 1]],  # shares of 1/3 have no exact sums
+        [[1, 1, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1]],  # a square is no simplex
+    ],
+)
+def test_other_columns_have_no_shares(factor):
+    assert soft_levels(np.array(factor, dtype=float)) is None
 
 
 def shares_of(design, cells, adjacency):

@@ -47,6 +47,7 @@ from geomdp.workloads import (
     MarginalTables,
     Parities,
     Prefixes,
+    ProductQueries,
     Ranges,
     SecondMoment,
     explicit_answers,
@@ -61,6 +62,11 @@ WORKLOADS = [
     Parities(4, 2),
     Prefixes(11),
     Ranges(6),
+    ProductQueries(  # a count and a total
+        {"a": 2, "b": 4},
+        [["a", "b"]],
+        {"b": Explicit([[1, 1, 1, 0], [-1, 0.5, 1, 0], [0, 0, 0, 1]])},
+    ),
 ]
 
 

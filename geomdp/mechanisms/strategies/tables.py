@@ -18,8 +18,11 @@ from geomdp._numerics.linalg import zero_sum_basis
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type
+from geomdp.data.tallies import MAX_CELLS as MAX_COUNTED
 from geomdp.data.tallies import MAX_WHOLE, Counts, RecordCounts
+from geomdp.mechanisms.strategies.column_strategies import soft_levels
 from geomdp.mechanisms.strategies.design import (
+    ENTRY_UNIT,
     Blocks,
     CellNoise,
     ColumnSet,
@@ -37,8 +40,8 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.knorm import Columns
 from geomdp.privacy import Adjacency
-from geomdp.workloads import Workload, WorkloadSizeError
-from geomdp.workloads.product_queries import ProductQueries, cells_of
+from geomdp.workloads import Explicit, Workload, WorkloadSizeError
+from geomdp.workloads.product_queries import ProductQueries, along, cells_of
 from geomdp.workloads.residuals import Column, Residuals, categories
 from geomdp.workloads.structure import product_sums, record_signs, sign_products
 from geomdp.workloads.tables import TableQueries
@@ -311,7 +314,9 @@ class WeightedMarginals:
 
     Every measured set that contains the columns of an interaction estimates it. Least squares
     weighs the estimates by their precision. `cells` is the noise on the counts of a table. Products
-    of queries (`ProductQueries`) are sums of the cells of tables, and weigh the interactions.
+    of queries (`ProductQueries`) are sums of the cells of tables, and weigh the interactions. If
+    the queries of a column depend only on shares of its levels in a few (a count and a total, on
+    two), tables have these few in place of its levels, and a record adds its shares.
 
     References
     ----------
@@ -348,7 +353,8 @@ class WeightedMarginals:
             raise WorkloadSizeError(
                 f"tables must have at most 2^19 cells in all, got {workload.n_queries}"
             )
-        interactions = Interactions(workload)
+        small, soft = softened(workload)
+        interactions = Interactions(small)
         candidates = _Candidates(interactions, adjacency)
         sizes = [interactions.cells(S) for S in candidates.sets]
         variances = np.array([self.cells.variance(size, adjacency) for size in sizes])
@@ -363,11 +369,12 @@ class WeightedMarginals:
             needed = np.flatnonzero(costs)
             return [
                 Measurement(
-                    _indicators(interactions, candidates.sets[s], records),
+                    _shares(interactions, candidates.sets[s], records, soft),
                     TableMap(interactions, candidates.sets[s], shares),
                     self.cells.spending(split.shares[s], sizes[s], adjacency),
                     self.cells.changes(adjacency),
-                    sums=_table_sums(candidates.sets[s]),
+                    unit=ENTRY_UNIT if any(i in soft for i in candidates.sets[s]) else 1,
+                    sums=_table_sums(candidates.sets[s], soft),
                     table=candidates.sets[s],
                 )
                 for s, shares in _least_squares(split, overlap, needed)
@@ -470,8 +477,63 @@ def _indicators(interactions: Interactions, S: ColumnSet, records: IntArray) -> 
     return sp.coo_array((np.ones(b), (cells, np.arange(b))), shape=shape).tocsr()
 
 
-def _table_sums(S: ColumnSet) -> ExactSums:
-    return lambda counts: counts.table(S).ravel().astype(np.float64)
+def _shares(
+    interactions: Interactions, S: ColumnSet, records: IntArray, soft: SoftColumns
+) -> sp.csr_array:
+    """As `_indicators`, with shares in the few levels of a soft column; no set has two of them."""
+    axis = next((i for i in S if i in soft), None)
+    if axis is None:
+        return _indicators(interactions, S, records)
+    found, moved = sp.csr_array((interactions.cells(S), len(records))), records.copy()
+    for level, weights in enumerate(soft[axis][:, records[:, axis]]):
+        moved[:, axis] = level
+        found = found + _indicators(interactions, S, moved) @ sp.diags_array(weights)
+    return sp.csr_array(found)
+
+
+def _table_sums(S: ColumnSet, soft: SoftColumns) -> ExactSums:
+    def sums(counts: Counts) -> FloatArray:
+        table = counts.table(S).astype(np.float64)
+        for axis, i in enumerate(S):
+            if i in soft:  # exact below 2^29 records: all terms are multiples of 2^-24
+                table = along(soft[i], table, axis)
+        return table.ravel()
+
+    return sums
+
+
+#: The shares (s, l) of the levels of a column in s of them, by the number of the column.
+SoftColumns = dict[int, FloatArray]
+
+
+def softened(
+    workload: TableQueries | ProductQueries,
+) -> tuple[TableQueries | ProductQueries, SoftColumns]:
+    """The queries on a column with fewer levels, in which a record has shares; see `soft_levels`.
+
+    At most one column is softened, that with the most levels, so that sums are exact.
+    """
+    if (
+        not isinstance(workload, ProductQueries)
+        or math.prod(workload.workload.levels) > MAX_COUNTED
+    ):
+        return workload, {}
+    factors = {i: own for i, own in enumerate(workload.factors) if own is not None}
+    found = {i: own for i in factors if (own := soft_levels(factors[i])) is not None}
+    if not found:
+        return workload, {}
+    i = max(found, key=lambda i: factors[i].shape[1])
+    chosen, shares = found[i]
+    columns = factors[i][:, chosen]
+    universe, tables = workload.workload.universe, workload.workload.tables
+    asked = {universe.names[j]: own for j, own in enumerate(workload.queries) if own is not None}
+    small = ProductQueries(
+        universe.columns | {universe.names[i]: len(chosen)},
+        [[universe.names[j] for j in table] for table in tables],
+        asked | {universe.names[i]: Explicit(columns)},
+        workload.workload.table_weights.tolist(),
+    )
+    return small, {i: shares}
 
 
 def _subsets(columns: Sequence[int], least: int, most: int) -> list[ColumnSet]:
