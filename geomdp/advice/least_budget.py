@@ -33,6 +33,7 @@ from geomdp.mechanisms.base import l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, Privacy, PureDP
 from geomdp.privacy.definitions import check_privacy, checked_adjacency, printed_down
 from geomdp.workloads import ChosenTables, Explicit, MarginalTables, Workload
+from geomdp.workloads.product_queries import ProductQueries, cells_of
 from geomdp.workloads.tables import TableQueries
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ MARGIN = 1e-9
 
 def impossible_budget(asked: Asked, target: Target) -> Impossible | None:
     """The largest budget that is proved to be too small for a target; None if none is."""
+    if isinstance(asked.workload, ProductQueries):  # errors are those of answers without weights
+        asked = asked._replace(workload=asked.workload.alone())
     if isinstance(target, RootMeanSquare):
         return _too_few_records(asked, target)
     if isinstance(target, HalfWidth):
@@ -238,6 +241,8 @@ def _queries_alone(workload: Workload, target: Target) -> Workload:
         return Explicit(np.array([[0.0, _largest_range(workload, target)]]))
     if target.over is None:
         return workload
+    if isinstance(workload, ProductQueries) and not isinstance(target.over, int):
+        return workload.alone([target.over])
     axis = np.zeros((1, workload.n_queries))
     axis[0, place] = 1.0
     body = sensitivity_polytope(workload)
@@ -444,8 +449,9 @@ class LeastBudget:
         if additive_within(mechanism) is None:
             return [TableErrors("all queries", 1.0, mechanism.predicted_rmse.value, math.nan)]
         places: list[tuple[tuple[str, ...] | None, float]] = [(None, 1.0)]
-        if isinstance(workload, TableQueries):
-            places = list(zip(_names(workload), workload.table_weights.tolist(), strict=True))
+        if isinstance(workload, TableQueries | ProductQueries):
+            cells = cells_of(workload)
+            places = list(zip(_names(cells), cells.table_weights.tolist(), strict=True))
         return [
             TableErrors(
                 "all queries" if over is None else " x ".join(over),

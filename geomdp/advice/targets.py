@@ -18,6 +18,7 @@ from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise import half_widths
 from geomdp.noise.tails import largest_half_width
 from geomdp.workloads import Workload
+from geomdp.workloads.product_queries import ProductQueries, cells_of
 from geomdp.workloads.tables import TableQueries
 
 #: Probability of an interval, and of a largest error.
@@ -80,9 +81,10 @@ class Target(abc.ABC):
         if isinstance(self.over, int):
             first = whole(self.over, "over", minimum=0, maximum=m - 1)
             return slice(first, first + 1)
-        if isinstance(workload, TableQueries):
-            names = workload.universe.names
-            for table, place in zip(workload.tables, workload.slices, strict=True):
+        if isinstance(workload, TableQueries | ProductQueries):
+            names = cells_of(workload).universe.names
+            tables = cells_of(workload).tables
+            for table, place in zip(tables, workload.slices, strict=True):
                 if sorted(names[i] for i in table) == sorted(self.over):
                     return place
         raise ValueError(f"over must be the columns of a table of the workload, got {self.over!r}")
@@ -104,7 +106,7 @@ class Target(abc.ABC):
 
 def query_weights(workload: Workload) -> FloatArray:
     """The factors (m,) of the answers: the weights of tables, else 1."""
-    if isinstance(workload, TableQueries):
+    if isinstance(workload, TableQueries | ProductQueries):
         return workload.weights
     return np.ones(workload.n_queries)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
+from geomdp.cli import display
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import LARGEST_LOSS, LEAST_LOSS, weakness
 
@@ -138,7 +139,8 @@ Queries:
 --workload SPEC  The queries, for instance marginals:2; see `geomdp workloads`. Repeat the flag to
     ask several kinds of queries.
 --tables A,B,...  The columns of one table, beside or instead of --workload. Repeat the flag for
-    several tables.
+    several tables. Quoted brackets ask a column by 'region,age[prefixes]', 'region,age[ranges]', or
+    'region,age[mean]' for its count, total and mean by region.
 --weight W  One weight for each --workload, then one for each --tables. In the total error, each
     error of that workload or table is multiplied by W, so a larger W makes its answers more
     accurate.
@@ -235,10 +237,14 @@ class Question:
         from geomdp.tabulation.tasks import task_of  # slow import
 
         try:
-            return task_of(schema, self.asked, columns=self.columns, weights=self.weights)
+            task = task_of(schema, self.asked, columns=self.columns, weights=self.weights)
         except ValueError as error:
             flag = "--" if self.columns is not None and str(error).startswith("columns ") else ""
             raise ValueError(f"{self}: {flag}{error}") from error
+        if task.disordered:
+            display.warn(task.disordered)
+            warnings.filterwarnings("ignore", "the categories of ", UserWarning)
+        return task
 
 
 def parse_question(

@@ -26,6 +26,8 @@ from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy
 from geomdp.privacy.ledger import remaining
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geomdp.data import CsvFormat, Schema
     from geomdp.tabulation.tasks import Task
 
@@ -43,10 +45,17 @@ Columns: TypeAlias = Mapping[str, Sequence[str | None] | npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Where the answers (.csv or .parquet) and their privacy record go."""
+    """Where the answers (.csv or .parquet) and their privacy record go, and the numbers by group:
+    those `derived`, such as means, are written beside the answers.
+    """
 
     answers: Path
     synthetic: Path | None = None
+    derived: tuple[str, ...] = ()
+
+    def beside(self, name: str) -> Path:
+        """The file of derived numbers, such as answers.means.csv."""
+        return self.answers.with_suffix(f".{name}{self.answers.suffix}")
 
     @property
     def record(self) -> Path:
@@ -56,6 +65,7 @@ class OutputFiles:
         """Raise ``ValueError`` for a wrong ending or folder, or a file that must not be written."""
         inputs = list(inputs)
         check_output(self.answers, (CSV, PARQUET), overwrite, inputs, beside=".privacy.json")
+        check_free(map(self.beside, self.derived), overwrite, inputs)
         if self.synthetic is not None:
             if self.synthetic.resolve() in (self.answers.resolve(), self.record.resolve()):
                 raise ValueError(f"--synthetic must not name a file of --out, got {self.synthetic}")
@@ -63,21 +73,34 @@ class OutputFiles:
 
     def room(self, task: Task, schema: Schema) -> dict[Path, int]:
         """Bytes that the files need at most, in the order of writing: a row has a label in at most
-        two columns, an escaped character needs at most six bytes, and five numbers with commas less
-        than 140.
+        three columns, an escaped character needs at most six bytes, and ten numbers with commas
+        less than 280.
         """
         longest = max(len(label.encode("utf-8", "replace")) for label in task.labels)
-        row = 12 * longest + len(task.columns) + 140
+        row = 18 * longest + len(task.columns) + 280
         rest = record_room(schema)
-        return {self.record: rest, self.answers: rest + row * task.workload.n_queries}
+        answers = rest + row * task.workload.n_queries
+        more = {self.beside(name): answers for name in self.derived}
+        return {self.record: rest, self.answers: answers, **more}
 
-    def contents(self, answers: Columns, record: str) -> dict[Path, bytes]:
+    def contents(
+        self, answers: Columns, record: str, derived: Mapping[str, pd.DataFrame] | None = None
+    ) -> dict[Path, bytes]:
         """The files, record first, so that new answers never exist without their record."""
         lines = map(visible, record.split("\n"))  # only line breaks stand between JSON texts
+        tables = {self.beside(name): columns_of(own) for name, own in (derived or {}).items()}
         return {
             self.record: "\n".join(lines).encode(),
-            self.answers: encoded(answers, self.answers),
+            **{path: encoded(own, path) for path, own in {self.answers: answers, **tables}.items()},
         }
+
+
+def columns_of(frame: pd.DataFrame) -> Columns:
+    """The columns of a data frame: lists of texts, and arrays of numbers."""
+    return {
+        str(name): own.tolist() if own.dtype == object else own.to_numpy()
+        for name, own in frame.items()
+    }
 
 
 def record_room(schema: Schema) -> int:

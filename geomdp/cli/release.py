@@ -18,6 +18,7 @@ from geomdp.cli.flags import options, real
 from geomdp.cli.outputs import (
     OutputFiles,
     Payment,
+    columns_of,
     encoded,
     left_in,
     paid_files,
@@ -25,6 +26,8 @@ from geomdp.cli.outputs import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geomdp.cli.inputs import Choice, RecordSource
 
 _option = options("""
@@ -44,6 +47,8 @@ Result:
 --synthetic FILE  Also write synthetic records to FILE (.csv or .parquet): as many as there are
     records, drawn from the distribution fitted to the tables, at no further cost.
 --confidence C  Probability with which the interval of each answer contains the true answer.
+--quantiles Q,...  Also give these quantiles, for instance 0.25,0.5,0.75, of columns that are asked
+    by [prefixes], at no further cost.
 Privacy:
 --plan FILE  Use the mechanism that `geomdp advise` or `budget` saved with --save-plan FILE, its
     privacy, and the weights of tables that `budget` found.
@@ -63,6 +68,18 @@ def check_form(*, unbiased: bool, projected: bool, synthetic: bool) -> None:
         raise ValueError(f"--synthetic needs fitted tables and excludes {given}")
     if unbiased and projected:
         raise ValueError("give either --unbiased or --projected: projected answers are biased")
+
+
+#: At most this many groups are printed.
+SHOWN = 12
+
+
+def parse_quantiles(text: str | None) -> list[float]:
+    """The numbers of --quantiles; ``ValueError`` if one is not above 0 and below 1."""
+    try:
+        return [probability(float(q), "--quantiles") for q in text.split(",")] if text else []
+    except ValueError as error:
+        raise ValueError(f"--quantiles must be numbers in (0, 1), got {text!r}") from error
 
 
 def release(
@@ -94,6 +111,7 @@ def release(
     projected: Annotated[bool, _option("--projected")] = False,
     integers: Annotated[bool, _option("--integers")] = False,
     confidence: Annotated[float, _option("--confidence C", real)] = 0.95,
+    quantiles: Annotated[str | None, _option("--quantiles Q,...")] = None,
     out: Annotated[Path, _option("--out FILE")],
     synthetic: Annotated[Path | None, _option("--synthetic FILE")] = None,
     seed: flags.Seed = None,
@@ -101,15 +119,18 @@ def release(
 ) -> None:
     """Release private answers about the records in DATA, with their privacy record."""
 
-    files, relation = OutputFiles(out, synthetic), adjacency.relation()
+    means = any("[mean]" in text for text in [*(workload or []), *(tables or [])])
+    derived = ("means",) * means + ("quantiles",) * (quantiles is not None)
+    files, relation = OutputFiles(out, synthetic, derived), adjacency.relation()
     payment = Payment(ledger, budget)
     provable = exact and seed is None and not infer_schema
     privacy, question = check_together(
         lambda: _parse_privacy(epsilon, delta, rho, epsilon_above_10 or seed is not None, plan),
         lambda: flags.parse_question(workload, tables, weight, columns),
+        lambda: parse_quantiles(quantiles),
         lambda: flags.check_whole("--seed", seed, minimum=0),
         lambda: flags.check_normaliser(n, relation),
-        lambda: check_confidence(confidence),
+        lambda: check_confidence((1 + confidence) / 2 if means else confidence),
         lambda: check_form(
             unbiased=not consistent, projected=projected, synthetic=synthetic is not None
         ),
@@ -135,6 +156,7 @@ def release(
         projected,
         integers,
         confidence,
+        parse_quantiles(quantiles),
         seed,
     )
     _carry_out(request, source, files, payment, scheduler)
@@ -163,6 +185,7 @@ class Request:
     projected: bool
     integers: bool
     confidence: float
+    quantiles: list[float]
     seed: int | None
 
 
@@ -174,10 +197,13 @@ def _carry_out(
     scheduler: str | None,
 ) -> None:
     from geomdp.cli.inputs import connected, warn_of
+    from geomdp.tabulation.ways import PREFIXES
 
     question = request.question
     task = question.task(source.schema)  # if columns are missing, the error names the flag
     warn_of(task.caveat)
+    if request.quantiles and PREFIXES not in task.ways.values():
+        raise ValueError("--quantiles needs a column asked by its prefixes, as in 'age[prefixes]'")
     claim = gd.privacy.Guarantee(
         request.privacy, request.adjacency, gd.privacy.Exact(), withdrawn=task.caveat
     )
@@ -207,14 +233,38 @@ def _carry_out(
             rng=request.seed,
         )
         columns = answers.columns(request.confidence)
-        contents = files.contents(columns, _record(answers, request, source.origin))
+        derived = _derived(answers, request)
+        contents = files.contents(columns, _record(answers, request, source.origin), derived)
         charged = payment.charged(answers.guarantee)
         write(contents, charged)
         left = left_in(account)
     warn_of_formulas(columns, files.answers)
     with display.printing(f"{charged}, and the answers are in {files.answers}"):
         drawn = _synthetic(answers, request.seed, files.synthetic)
-        display.print_rows([*_summary(answers, request, source.name, files), *drawn, *left])
+        more = [(name, str(files.beside(name))) for name in derived]
+        display.print_rows([*_summary(answers, request, source.name, files), *more, *drawn, *left])
+        for frame in derived.values():
+            _print_groups(frame)
+
+
+def _derived(answers: gd.tabulation.Tabulation, request: Request) -> dict[str, pd.DataFrame]:
+    """The means and quantiles by group; none if the noise has no known law."""
+    from geomdp.tabulation.ways import MEAN
+
+    found = {}
+    if answers.has_intervals and MEAN in answers.task.ways.values():
+        found["means"] = answers.means(request.confidence)
+    if answers.has_intervals and request.quantiles:
+        found["quantiles"] = answers.quantiles(request.quantiles, request.confidence)
+    return found
+
+
+def _print_groups(frame: pd.DataFrame) -> None:
+    """Print numbers by group, without the intervals of counts and totals."""
+    shown = frame[[name for name in frame if not str(name).endswith(("_low", "_high"))]]
+    print(f"\n{shown.head(SHOWN).fillna('-').to_string(index=False, float_format='{:.6g}'.format)}")
+    if len(shown) > SHOWN:
+        print(f"and {len(shown) - SHOWN} more rows in the file")
 
 
 def _synthetic(
@@ -228,7 +278,7 @@ def _synthetic(
     if answers.fit is None:
         return [("synthetic", "no records, because they need tables fitted to one distribution")]
     drawn = answers.synthetic(rng=seed)
-    columns = {str(name): list(drawn[name]) for name in drawn.columns}
+    columns = columns_of(drawn)
     assert answers.task.schema is not None  # `geomdp.release` sets it
     write_together({path: encoded(columns, path, answers.task.schema.csv)})
     warn_of_formulas(columns, path)

@@ -6,6 +6,7 @@ import html
 import itertools
 import logging
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import probability, whole
 from geomdp.advice import advise
 from geomdp.data import Schema, count_records, source_of
 from geomdp.data.frames import Source
@@ -24,6 +25,7 @@ from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise import half_widths
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
+from geomdp.tabulation import ways
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
 from geomdp.tabulation.entropic import Chosen
 from geomdp.tabulation.tasks import Asked, Table, Task, task_of
@@ -77,7 +79,9 @@ def release(
     workload : str, or sequence of str and of sequences of str
         The queries, specified as on the command line: ``"marginals:2"``, ``"histogram"``,
         ``"prefixes:age"``; the command `geomdp workloads` lists all kinds. A list combines tables
-        specified so or by the names of their columns: ``["marginals:1", ("region", "age")]``.
+        specified so or by the names of their columns: ``["marginals:1", ("region", "age")]``. A
+        table asks a column by its mean, prefixes or ranges in brackets: ``("region", "age[mean]")``
+        or ``"tables:region*age[prefixes]"``.
     epsilon : float, optional
         The epsilon of pure differential privacy. Give either `epsilon` or `privacy`. An epsilon or
         rho above 10 gives a ``UserWarning`` that says what the number means.
@@ -168,9 +172,15 @@ def release(
     asked = [workload] if isinstance(workload, str) else list(workload)
     task = task_of(schema, asked, columns=columns, weights=weights)
     reserved = {*RESERVED, CLAIM} if task.caveat else set(RESERVED)
-    clash = sorted(reserved & set(task.columns)) if task.tables else []
+    for way, names in ((ways.MEAN, ways.MEANS), (ways.PREFIXES, ways.QUANTILES)):
+        reserved |= set(names) if way in task.ways.values() else set()
+    clash = sorted(reserved & set(task.columns)) if task.shown else []
     if clash:
         raise ValueError(f"columns {clash} must be renamed: the result has columns of these names")
+    if integers and ways.MEAN in task.ways.values():
+        raise ValueError("integers must be False for a column asked by [mean]")
+    if task.disordered:
+        warnings.warn(task.disordered, UserWarning, stacklevel=2)
     if adjacency is Adjacency.ADD_REMOVE and n is None:
         raise ValueError(
             "n must be declared under add/remove, because the number of records is private"
@@ -487,11 +497,11 @@ class Tabulation:
         """A tidy data frame with one row for each answer, and intervals as in `interval`.
 
         Tables have a first column ``table``, and for each attribute a column with the label of its
-        level, missing if it is not in the table. For other queries, the first column is ``query``.
-        The next are ``answer`` (a mean) and ``count`` (the answer times n; whole with `integers`).
-        If `has_intervals`, the last are ``unbiased`` (the noisy answer before post-processing),
-        ``noise_std``, and the interval from ``low`` to ``high``. If the claim was withdrawn, one
-        more column ``privacy`` says so in each row.
+        level (or of a query, such as ``<=30``), missing if it is not in the table. For other
+        queries, the first column is ``query``. The next are ``answer`` (a mean) and ``count`` (the
+        answer times n; whole with `integers`). If `has_intervals`, the last are ``unbiased`` (the
+        noisy answer before post-processing), ``noise_std``, and the interval from ``low`` to
+        ``high``. If the claim was withdrawn, one more column ``privacy`` says so in each row.
         """
         import pandas as pd
 
@@ -511,14 +521,15 @@ class Tabulation:
             numbers |= {"low": low, "high": high}
         if self.guarantee.withdrawn:
             numbers[CLAIM] = np.full(len(counts), str(self.guarantee), dtype=object)
-        return {**self._names(), **numbers}
+        return {**self.names, **numbers}
 
-    def _names(self) -> dict[str, list[str | None]]:
+    @cached_property
+    def names(self) -> dict[str, list[str | None]]:
         """Names of the queries, as columns of the frame."""
-        if not self.task.tables:
+        if not self.task.shown:
             return {"query": list(self.task.labels)}
         names: dict[str, list[str | None]] = {name: [] for name in ("table", *self.task.columns)}
-        for table in self.task.tables:
+        for table in self.task.shown:
             names["table"] += [" x ".join(table.columns)] * table.n_cells
             for cell in itertools.product(*table.levels):
                 levels = dict(zip(table.columns, cell, strict=True))
@@ -535,6 +546,88 @@ class Tabulation:
         attributes in the order of the schema; `KeyError` for others.
         """
         return Tables(self)
+
+    def means(self, confidence: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
+        """Count, total and mean by group of each column asked by ``[mean]``, in its own units.
+
+        With at least the probability `confidence`, the noisy count and the noisy total of a group
+        are both in their intervals (each is missed with half of the rest). The intervals of count,
+        total and mean follow from these two, so all three hold together, for any records.
+
+        Parameters
+        ----------
+        confidence, simultaneous : float, bool
+            As for `interval`, for the three intervals of a row or, with `simultaneous`, of all.
+
+        Returns
+        -------
+        DataFrame
+            A row for each group, a cell of the other columns of a table: its labels, the name of
+            the ``column``, and the ``count`` of records with a number, the ``total`` and the
+            ``mean``, each with an interval; ``low`` and ``high`` are for the mean. The mean is NaN
+            where the interval of the count reaches 0. Values count as the middle of their bin, and
+            intervals are wider by half of the widest bin. ``ValueError`` without such a column.
+
+        Examples
+        --------
+        >>> import geomdp as gd
+        >>> sample = gd.data.fair_affairs()
+        >>> workload = "tables:religious*children[mean]"
+        >>> found = gd.release(sample.frame, sample.schema, workload, epsilon=1.0, rng=0)
+        >>> found.means()[["religious", "column", "mean", "low", "high"]].round(1)
+          religious    column  mean  low  high
+        0         1  children   1.0  1.0   1.1
+        1         2  children   1.3  1.3   1.3
+        2         3  children   1.5  1.5   1.5
+        3         4  children   1.8  1.8   1.9
+        """
+        # The intervals of all three numbers follow from two, so each may miss half as often.
+        each = confidence if simultaneous else (1 + probability(confidence, "confidence")) / 2
+        low, high = self.interval(each, simultaneous=simultaneous)
+        low, high, sums = (self.mechanism.n * means for means in (low, high, self.answers))
+        return ways.means_of(self._asked_by(ways.MEAN), low, high, sums)
+
+    def quantiles(self, probabilities: Sequence[float], confidence: float = 0.95) -> pd.DataFrame:
+        """Quantiles by group of each column asked by ``[prefixes]``.
+
+        A quantile q is the first level up to which there are at least q times the records of the
+        group that have a level in the order.
+
+        Parameters
+        ----------
+        probabilities : sequence of float
+            The q, above 0 and below 1.
+        confidence : float
+            Probability with which all intervals together contain the true quantiles. They follow
+            from the simultaneous intervals of the prefixes.
+
+        Returns
+        -------
+        DataFrame
+            A row for each group and ``quantile``, as for `means`: the ``level``, from the nearest
+            prefixes that increase, and the least and the largest value, ``low`` and ``high``. They
+            are missing where the group may be empty. ``ValueError`` without such a column.
+
+        Examples
+        --------
+        >>> import geomdp as gd
+        >>> sample = gd.data.fair_affairs()
+        >>> found = gd.release(sample.frame, sample.schema, "prefixes:age", epsilon=1.0, rng=0)
+        >>> found.quantiles([0.25, 0.5])
+          column  quantile     level low high
+        0    age      0.25  [20, 25)  20   25
+        1    age      0.50  [25, 30)  25   30
+        """
+        low, high = self.interval(confidence, simultaneous=True)
+        asked = self._asked_by(ways.PREFIXES)
+        return ways.quantiles_of(asked, probabilities, low, high, self.answers)
+
+    def _asked_by(self, way: ways.Way) -> Iterator[ways.Groups]:
+        """The groups of each column asked by `way`; ``ValueError`` if there is none."""
+        task = self.task
+        if task.schema is None or way not in task.ways.values():
+            raise ValueError(f"a column must be asked by [{way.name}], got {task.description}")
+        return ways.asked_by(way, task.ways, task.schema.labels, self.names)
 
     def __repr__(self) -> str:
         shown = [
@@ -562,12 +655,10 @@ class Tables(Mapping[tuple[str, ...], "pd.DataFrame | pd.Series[float]"]):
 
     def __init__(self, tabulation: Tabulation) -> None:
         self._answers = tabulation.answers
-        starts = itertools.accumulate(
-            (table.n_cells for table in tabulation.task.tables), initial=0
-        )
+        starts = itertools.accumulate((table.n_cells for table in tabulation.task.shown), initial=0)
         self._places: dict[tuple[str, ...], tuple[int, Table]] = {
             table.columns: (start, table)
-            for start, table in zip(starts, tabulation.task.tables, strict=False)
+            for start, table in zip(starts, tabulation.task.shown, strict=False)
         }
 
     def __getitem__(self, columns: tuple[str, ...]) -> pd.DataFrame | pd.Series[float]:

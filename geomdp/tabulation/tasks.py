@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -13,14 +13,15 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import plural as _plural
 from geomdp._validation import positive, require_type, whole
+from geomdp.data.columns import CategoricalColumn
 from geomdp.data.schema import Schema
+from geomdp.tabulation.ways import MEAN, PREFIXES, RANGES, WAYS, Way, ordered, spans
 from geomdp.workloads import (
     ChosenTables,
     Histogram,
     Marginals,
     MarginalTables,
     Parities,
-    Prefixes,
     ProductQueries,
     RandomSigns,
     Ranges,
@@ -48,6 +49,8 @@ class Table:
 class Task:
     """A workload to release, with names for its columns and queries, and for its tables and their
     weights (m,) if the queries are cells of tables; without `schema` it knows labels only.
+
+    If some columns are asked by `ways`, their queries stand for cells in the tables `products`.
     """
 
     workload: Workload
@@ -57,6 +60,25 @@ class Task:
     tables: tuple[Table, ...] = ()
     weights: FloatArray | None = None
     schema: Schema | None = None
+    products: tuple[Table, ...] = ()
+    ways: Mapping[str, Way] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> tuple[Table, ...]:
+        """All tables, of cells or of products."""
+        return self.tables or self.products
+
+    @property
+    def disordered(self) -> str:
+        """A warning, if prefixes or ranges take categories in the order of their declaration."""
+        assert self.schema is not None
+        for name in [name for name, way in self.ways.items() if way is not MEAN]:
+            found = spans(inside := ordered(self.schema.labels[name]))
+            increase = found is not None and (np.diff(found[:, 0]) > 0).all()
+            if isinstance(self.schema.column(name), CategoricalColumn) and not increase:
+                said = " < ".join([*inside[:4], *["..."] * (len(inside) > 4)])
+                return f"the categories of {name} are taken in the declared order, {said}"
+        return ""
 
     @property
     def caveat(self) -> str:
@@ -73,12 +95,6 @@ class Task:
         """Whether some column is in two tables. Noisy tables can disagree about such a column."""
         columns = [name for table in self.tables for name in table.columns]
         return len(set(columns)) < len(columns)
-
-
-def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
-    """Labels of the cells of one table in row-major order, such as sex=male,smoker=no."""
-    cells = itertools.product(*(columns[name] for name in names))
-    return [",".join(map("=".join, zip(names, cell, strict=True))) for cell in cells]
 
 
 def chosen_columns(
@@ -181,55 +197,24 @@ def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
     order, comma, asked = argument.partition(",")
     k = _order(order, "marginals", columns)
-    if comma:
-        ways = dict(_column_asked(columns, part) for part in asked.split(","))
-        _limit(math.comb(len(columns), k), f"marginals:{argument}", MAX_CELLS)
-        tables = list(itertools.combinations(columns, k))
-        said = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
-        named = ", ".join(f"{name} by {way.name}" for name, way in ways.items() if way)
-        return _products(columns, tables, ways, f"{said}, {named}")
-    sizes = {name: len(levels) for name, levels in columns.items()}
+    parts = [_column_asked(columns, part) for part in asked.split(",")] if comma else []
+    ways = _agreed(parts, argument)
     # Each table has at least one cell. So if the number of tables is above the limit on cells,
     # refuse the tables before they are listed.
-    _limit(math.comb(len(sizes), k), f"marginals:{k}", MAX_CELLS)
+    _limit(math.comb(len(columns), k), f"marginals:{argument}", MAX_CELLS)
     tables = list(itertools.combinations(columns, k))
-    cells = sum(math.prod(sizes[name] for name in table) for table in tables)
-    _limit(cells, f"marginals:{k}", MAX_CELLS)
-    labels = [label for table in tables for label in cell_labels(columns, table)]
     described = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
-    crossed = tuple(_table(columns, table) for table in tables)
-    return Task(MarginalTables(sizes, k), tuple(columns), described, labels, crossed)
+    named = [described, *(f"{name} by {way.name}" for name, way in ways.items() if way)]
+    return _products(columns, tables, ways, ", ".join(named), k=k)
 
 
 def _histogram(columns: ColumnLabels, argument: str) -> Task:
     del argument  # always empty
-    sizes = tuple(len(levels) for levels in columns.values())
-    _limit(math.prod(sizes), "histogram")
+    elements = math.prod(map(len, columns.values()))
+    _limit(elements, "histogram")
     described = f"joint histogram of {_plural(len(columns), 'column')}"
-    labels = cell_labels(columns, tuple(columns))
-    joint = (_table(columns, tuple(columns)),)
-    return Task(Histogram(math.prod(sizes)), tuple(columns), described, labels, joint)
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way to ask a column in brackets: age[prefixes]. It has a query for each of its labels."""
-
-    name: str
-    queries: Callable[[int], Workload]
-    labels: Callable[[str, Sequence[str]], list[str]]
-
-
-def _prefix_labels(name: str, levels: Sequence[str]) -> list[str]:
-    return [f"{name}<={level}" for level in levels]
-
-
-def _range_labels(name: str, levels: Sequence[str]) -> list[str]:
-    pairs = itertools.combinations_with_replacement(levels, 2)
-    return [f"{low}<={name}<={high}" for low, high in pairs]
-
-
-WAYS = (Way("prefixes", Prefixes, _prefix_labels), Way("ranges", Ranges, _range_labels))
+    task = _products(columns, [tuple(columns)], {}, described)
+    return replace(task, workload=Histogram(elements))
 
 
 def _column_asked(columns: ColumnLabels, text: str) -> tuple[str, Way | None]:
@@ -248,17 +233,23 @@ def _column_asked(columns: ColumnLabels, text: str) -> tuple[str, Way | None]:
     return name, way
 
 
-def _tables(columns: ColumnLabels, argument: str) -> Task:
+def _agreed(asked: Iterable[tuple[str, Way | None]], said: str) -> dict[str, Way | None]:
+    """How each column is asked; ``ValueError`` if one is asked in two ways."""
     ways: dict[str, Way | None] = {}
-    tables = []
-    for part in argument.split(","):
-        asked = [_column_asked(columns, text) for text in part.split("*")]
-        for name, way in asked:
-            if ways.setdefault(name, way) != way:
-                raise ValueError(
-                    f"column {name!r} must be asked in the same way in all tables; got {argument!r}"
-                )
-        tables.append(tuple(name for name, _ in asked))
+    for name, way in asked:
+        if ways.setdefault(name, way) != way:
+            raise ValueError(
+                f"column {name!r} must be asked in the same way in all tables; got {said!r}"
+            )
+    return ways
+
+
+def _tables(columns: ColumnLabels, argument: str) -> Task:
+    parts = [
+        [_column_asked(columns, text) for text in part.split("*")] for part in argument.split(",")
+    ]
+    ways = _agreed(itertools.chain(*parts), argument)
+    tables = [tuple(name for name, _ in part) for part in parts]
     used = {name: labels for name, labels in columns.items() if name in ways}
     return _products(used, tables, ways, f"{_plural(len(tables), 'table')}: {argument}")
 
@@ -268,47 +259,60 @@ def _products(
     tables: Sequence[tuple[str, ...]],
     ways: Mapping[str, Way | None],
     described: str,
+    weights: Sequence[float] | None = None,
+    k: int | None = None,
 ) -> Task:
-    """The task of tables with some columns asked by prefixes or ranges."""
+    """The task of tables, of which some columns can be asked by ways; `k` if all have k columns."""
     asked = {name: way for name, way in ways.items() if way is not None}
-    labels = {
-        name: asked[name].labels(name, levels)
-        if name in asked
-        else [f"{name}={level}" for level in levels]
-        for name, levels in columns.items()
-    }
-    ordered = [tuple(name for name in columns if name in table) for table in tables]
-    cells = sum(math.prod(len(columns[name]) for name in table) for table in ordered)
-    products = sum(math.prod(len(labels[name]) for name in table) for table in ordered)
-    _limit(max(cells, products), described, MAX_CELLS)
+    labels = {name: [f"{name}={level}" for level in levels] for name, levels in columns.items()}
+    shown = dict(columns)
+    for name, way in asked.items():
+        labels[name], shown[name] = way.texts(name, columns[name])
+    crossed = [tuple(name for name in columns if name in table) for table in tables]
+    for each in (columns, labels):
+        count = sum(math.prod(len(each[name]) for name in table) for table in crossed)
+        _limit(count, described, MAX_CELLS)
     sizes = {name: len(levels) for name, levels in columns.items()}
     named = [
         ",".join(product)
-        for table in ordered
+        for table in crossed
         for product in itertools.product(*(labels[name] for name in table))
     ]
-    if not asked:
-        crossed = tuple(_table(columns, table) for table in ordered)
-        return Task(ChosenTables(sizes, tables), tuple(columns), described, named, crossed)
-    queries = {name: way.queries(sizes[name]) for name, way in asked.items()}
-    return Task(ProductQueries(sizes, tables, queries), tuple(columns), described, named)
+    workload: ChosenTables | ProductQueries | MarginalTables
+    if asked:
+        queries = {name: way.queries(columns[name]) for name, way in asked.items()}
+        workload = ProductQueries(sizes, tables, queries, weights)
+    elif k is not None:
+        workload = MarginalTables(sizes, k)
+    else:
+        workload = ChosenTables(sizes, tables, weights)
+    given = None if weights is None else workload.weights
+    made = tuple(_table(shown, table) for table in crossed)
+    cells, products = ((), made) if asked else (made, ())
+    return Task(workload, tuple(columns), described, named, cells, given, None, products, asked)
 
 
 def _prefixes(columns: ColumnLabels, argument: str) -> Task:
     levels = _levels(columns, argument, "prefixes")
     _limit(len(levels), f"prefixes:{argument}")
-    labels = _prefix_labels(argument, levels)
-    described = f"all prefixes of the {len(levels)} levels of {argument}"
-    return Task(Prefixes(len(levels)), (argument,), described, labels)
+    said = f"all prefixes of the {len(ordered(levels))} levels of {argument}"
+    return _of_one(argument, levels, PREFIXES, said)
 
 
 def _ranges(columns: ColumnLabels, argument: str) -> Task:
     levels = _levels(columns, argument, "ranges")
-    workload = Ranges(len(levels))
-    _limit(workload.n_queries, f"ranges:{argument}")
-    labels = _range_labels(argument, levels)
-    described = f"all intervals of the {len(levels)} levels of {argument}"
-    return Task(workload, (argument,), described, labels)
+    _limit(Ranges(len(levels)).n_queries, f"ranges:{argument}")
+    said = f"all intervals of the {len(ordered(levels))} levels of {argument}"
+    return _of_one(argument, levels, RANGES, said)
+
+
+def _of_one(name: str, levels: Sequence[str], way: Way, described: str) -> Task:
+    """The queries of one column, as a product only if some levels have no place in the order."""
+    if len(ordered(levels)) < len(levels):
+        return _products({name: levels}, [(name,)], {name: way}, described)
+    labels, cells = way.texts(name, levels)
+    made = (Table((name,), (tuple(cells),)),)
+    return Task(way.queries(levels), (name,), described, labels, (), None, None, made, {name: way})
 
 
 def _parities(columns: ColumnLabels, argument: str) -> Task:
@@ -382,8 +386,8 @@ WORKLOAD_KINDS = (
     WorkloadKind(
         "tables",
         "COLUMN*COLUMN,...",
-        "cells of chosen tables; age[prefixes] or age[ranges] asks for these in place of each age; "
-        "so does marginals:K,age[ranges]",
+        "cells of chosen tables; age[prefixes], age[ranges] or age[mean] asks for these in place "
+        "of each age; so does marginals:K,age[ranges]",
         _tables,
     ),
     WorkloadKind("histogram", "", "all cells of the joint table of the columns", _histogram),
@@ -428,7 +432,7 @@ def task_of(
     if not asked:
         raise ValueError("workload must be at least 1 specification or table, got 0")
     parts = [_part(schema, each, columns) for each in asked]
-    counts = [len(part.tables) for part in parts]
+    counts = [len(part.shown) for part in parts]
     given = [1.0] * len(asked) if weights is None else weights
     if len(given) not in (len(asked), sum(counts)):
         raise ValueError(
@@ -445,49 +449,39 @@ def task_of(
 
 
 def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
+    if not isinstance(asked, str) and any("[" in str(text) for text in {*asked} - {*schema.names}):
+        asked, columns = f"tables:{'*'.join(asked)}", None
     if isinstance(asked, str):
-        name = _parts(asked)[0]
+        name, _, argument = _parts(asked)
         real = any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
+        for column in schema.real_columns:
+            if f",{column.name}[" in "," + argument.replace("*", ",").replace(" ", ""):
+                raise ValueError(
+                    f"column {column.name!r} is real, so no table can ask it: declare it with "
+                    "edges, and it has a mean and quantiles by group, up to its bins"
+                )
         return parse_workload(asked, chosen_columns(schema, columns, real=real))
     labels = chosen_columns(schema, asked)
     # Columns of a table are always in the order of the schema.
-    ordered = {name: labels[name] for name in schema.names if name in labels}
-    task = parse_workload(f"marginals:{len(ordered)}", ordered)
-    return replace(task, description=f"the table {' x '.join(ordered)}")
+    used = {name: labels[name] for name in schema.names if name in labels}
+    task = parse_workload(f"marginals:{len(used)}", used)
+    return replace(task, description=f"the table {' x '.join(used)}")
 
 
 def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> Task:
     for part in parts:
-        if not part.tables:
+        if not part.shown:
             raise ValueError(
                 f"each of several workloads must consist of tables, got {part.description}"
             )
-    used = {name for part in parts for name in part.columns}
-    ordered = parts[0].columns if len(parts) == 1 else [n for n in schema.labels if n in used]
-    labels: ColumnLabels = {name: schema.labels[name] for name in ordered}
-    tables = [
-        _table(labels, tuple(name for name in labels if name in table.columns))
-        for part in parts
-        for table in part.tables
-    ]
-    n_cells = sum(table.n_cells for table in tables)
-    if n_cells > MAX_CELLS:
-        raise ValueError(f"workload must have at most {MAX_CELLS} queries, got {n_cells}")
-    workload = ChosenTables(
-        {name: len(levels) for name, levels in labels.items()},
-        [table.columns for table in tables],
-        weights,
-    )
+    shown = [(table.columns, part.ways) for part in parts for table in part.shown]
     words, left = [part.description for part in parts], iter(weights)
     if len(set(weights)) > 1:
         for i, part in enumerate(parts):
-            own = {*itertools.islice(left, len(part.tables))}
+            own = {*itertools.islice(left, len(part.shown))}
             words[i] += f" (weight {own.pop():g})" if len(own) == 1 else " (own weights)"
-    return Task(
-        workload,
-        tuple(labels),
-        "; ".join(words),
-        [label for table in tables for label in cell_labels(labels, table.columns)],
-        tuple(tables),
-        workload.weights,
-    )
+    said = "; ".join(words)
+    ways = _agreed(((name, own.get(name)) for table, own in shown for name in table), said)
+    order = parts[0].columns if len(parts) == 1 else schema.labels
+    labels: ColumnLabels = {name: schema.labels[name] for name in order if name in ways}
+    return _products(labels, [table for table, _ in shown], ways, said, weights)

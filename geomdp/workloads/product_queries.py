@@ -112,6 +112,22 @@ class ProductQueries(LinearMap):
         return int(self.slices[-1].stop)
 
     @property
+    def weights(self) -> FloatArray:
+        """The weight (m,) of each query, that of its table."""
+        sizes = [place.stop - place.start for place in self.slices]
+        return np.repeat(self.workload.table_weights, sizes)
+
+    def alone(self, tables: Sequence[Sequence[str]] | None = None) -> ProductQueries:
+        """The same queries without weights, of all tables or of some."""
+        own = self.workload.universe
+        if tables is None:
+            tables = [[own.names[i] for i in table] for table in self.workload.tables]
+        columns = {name: own.columns[name] for name in own.names if any(name in t for t in tables)}
+        asked = zip(own.names, self.queries, strict=True)
+        queries = {name: each for name, each in asked if each is not None and name in columns}
+        return ProductQueries(columns, tables, queries)
+
+    @property
     def whole_answers(self) -> bool:
         """Whether all weights and all values of the queries of columns are whole numbers."""
         rows = [factor for factor in self.factors if factor is not None]

@@ -130,12 +130,12 @@ COUNTED = {
     ),
     "prefixes": (
         "prefixes:age",
-        ["age<=[0, 18)", "age<=[18, 40)"],
+        ["age=<=[0, 18)", "age=<=[18, 40)"],
         lambda f: shares(f.age < 18, f.age < 40, f.age < 65, f.age < 121),
     ),
     "ranges": (
         "ranges:age --columns age",
-        ["[0, 18)<=age<=[0, 18)", "[0, 18)<=age<=[18, 40)"],
+        ["age=[0, 18) to [0, 18)", "age=[0, 18) to [18, 40)"],
         lambda f: shares(*(f.age.between(low, high - 1) for low, high in
                            combinations([0, 18, 40, 65, 121], 2))),
     ),

@@ -219,6 +219,45 @@ def test_means_and_regressions_of_strange_files(call, table, column):
     assert found.level["standard_error"] > 0
 
 
+@pytest.mark.parametrize(
+    ("table", "group", "number", "value", "ordered"),
+    [
+        ("hospital", "ward", "income", float, "age"),
+        ("rents", "Région", "Loyer (EUR)", plain, "note 1-5"),
+    ],
+)
+def test_numbers_by_group_of_a_strange_file(call, table, group, number, value, ordered):
+    make, labels = TABLES[table]
+    names, rows, form = make(random.Random(11))
+    write("d.csv", names, rows, form)
+    call("schema", "d.csv", "--out", "s.json")
+    call("schema", "confirm", "s.json")
+    release = ["release", "d.csv", "--schema", "s.json", "--rho", "2"]
+    tables = ["--tables", f"{group},{number}[mean]", "--tables", f"{group},{ordered}[prefixes]"]
+    code, out, err = call(*release, *tables, "--quantiles", "0.5", "--out", "a.csv")
+    assert (code, err) == (0, "")
+    assert "a.means.csv" in out
+    frame = pd.DataFrame(rows, columns=names)
+    frame[group] = [labels[group](text, None) for text in frame[group]]
+    known = frame[frame[number] != ""]
+    true = known[number].map(value).groupby(known[group]).agg(["count", "sum", "mean"])
+    means = pd.read_csv("a.means.csv").set_index(group)
+    assert set(means.index) == set(true.index)
+    for name, row in means.iterrows():
+        # An interval of twice the probability of no failure: 2.24 standard deviations or more.
+        wide = 3 * (row["count_high"] - row["count_low"])
+        assert abs(row["count"] - true.loc[name, "count"]) < wide
+        if true.loc[name, "count"] > 500:  # the bins are wider than the noise
+            assert row["low"] <= true.loc[name, "mean"] <= row["high"]
+            assert row["total_low"] <= true.loc[name, "sum"] <= row["total_high"]
+    quantiles = pd.read_csv("a.quantiles.csv").set_index(group)
+    known = frame[~frame[ordered].isin(["NA", ""])]
+    for name, own in known[ordered].astype(int).groupby(known[group]):
+        if len(own) > 500:
+            median = np.quantile(own, 0.5, method="inverted_cdf")
+            assert quantiles.loc[name, "low"] <= median <= quantiles.loc[name, "high"]
+
+
 # --- refusals -----------------------------------------------------------------------------------
 
 GOOD = {

@@ -67,6 +67,7 @@ def test_the_prediction_of_consistent_answers_is_a_bound_that_holds(frame):
     assert np.sqrt(np.mean(squares)) < result.predicted_rmse.value
 
 
+@pytest.mark.filterwarnings("ignore:the categories of")
 def test_the_prediction_allows_for_the_gap_at_which_the_projection_stops(frame, monkeypatch):
     """For tiny noise, the gap does not shrink with the noise, because rounding limits it."""
     gaps = recorded_gaps(monkeypatch)
@@ -135,6 +136,7 @@ def test_under_add_remove_totals_are_not_forced(frame):
     assert result.tables[("region",)].sum() == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:the categories of")
 def test_other_mechanisms_say_what_holds(frame):
     projected = {"mechanism": lambda *a, **k: Projected(Laplace(*a, **k))}
     own = gd.release(frame, SCHEMA, "marginals:2", projected=True, **FEW | projected)

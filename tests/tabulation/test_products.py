@@ -52,7 +52,7 @@ def test_all_tables_of_two_columns_with_ranges(frame):
     shares = dict(zip(result.task.labels, result.answers, strict=True))
     assert len(shares) == 2 * 2 + 2 * 10 + 2 * 10
     some = (frame.smoker & frame.age.between(20, 30)).mean()
-    assert shares["smoker=true,20<=age<=30"] == pytest.approx(some, abs=1e-4)
+    assert shares["smoker=true,age=20 to 30"] == pytest.approx(some, abs=1e-4)
     both = ((frame.region == "south") & ~frame.smoker).mean()
     assert shares["region=south,smoker=false"] == pytest.approx(both, abs=1e-4)
     assert result.task.description == "3 2-way tables of 3 columns, age by ranges"
@@ -91,6 +91,47 @@ def test_other_spellings_are_refused(workload, words):
         task_of(SCHEMA, [workload])
 
 
-def test_products_are_no_tables_to_mix():
+def test_products_and_tables_are_mixed_with_weights(frame):
+    asked = ["tables:age[prefixes]", ("region", "smoker"), ("age[prefixes]", "region")]
+    task = task_of(SCHEMA, asked, weights=[1, 2, 4])
+    assert [table.columns for table in task.products] == [
+        ("age",), ("region", "smoker"), ("region", "age")]  # fmt: skip
+    assert task.weights.tolist() == [1] * 4 + [2] * 4 + [4] * 8
+    result = gd.release(
+        frame, SCHEMA, asked, weights=[1, 2, 4], privacy=PRECISE, mechanism=ResidualGaussian
+    )
+    both = ((frame.region == "south") & (frame.age <= 30)).mean()
+    assert result.tables["region", "age"].loc["south", "<=30"] == pytest.approx(both, abs=1e-4)
+    assert result.tables[("age",)]["<=20"] == pytest.approx((frame.age <= 20).mean(), abs=1e-4)
+
+
+def test_other_workloads_are_no_tables_to_mix():
     with pytest.raises(ValueError, match="must consist of tables"):
-        task_of(SCHEMA, ["tables:age[prefixes]", ("region",)])
+        task_of(SCHEMA, ["signs:3", ("region",)])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["tables:age[prefixes],age[ranges]"],
+        ["marginals:1,age[prefixes],age[ranges]"],
+        ["marginals:1,age[prefixes],age"],
+        ["tables:age[prefixes]", ("age", "region")],
+    ],
+)
+def test_a_column_is_asked_in_one_way(asked):
+    with pytest.raises(ValueError, match="'age' must be asked in the same way"):
+        task_of(SCHEMA, asked)
+
+
+def test_labels_of_products_are_columns(frame):
+    tidy = released(frame, "tables:region*age[ranges]").to_frame()
+    assert tidy.loc[1, ["table", "region", "age"]].tolist() == ["region x age", "north", "10 to 20"]
+
+
+def test_the_order_of_texts_is_doubtful_and_that_of_numbers_is_not(frame):
+    with pytest.warns(UserWarning, match="declared order, north < south"):
+        gd.release(frame, SCHEMA, "tables:region[ranges]", epsilon=1.0)
+    turned = gd.data.Schema.from_dict({"age": [10, 30, 20, 40]})
+    assert "10 < 30 < 20 < 40" in task_of(turned, ["prefixes:age"]).disordered
+    assert task_of(SCHEMA, ["marginals:1,age[prefixes],smoker[ranges]"]).disordered == ""

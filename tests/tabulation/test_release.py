@@ -133,7 +133,7 @@ def test_projected_tables_are_attainable_and_keep_the_intervals_of_the_noise(fra
 
 
 def test_queries_that_are_no_cells(frame):
-    tidy = laplace(frame, "prefixes:region").to_frame()
+    tidy = laplace(frame, "signs:3").to_frame()
     assert list(tidy.columns) == [
         "query",
         "answer",
@@ -143,7 +143,7 @@ def test_queries_that_are_no_cells(frame):
         "low",
         "high",
     ]
-    assert list(tidy["query"]) == ["region<=north", "region<=south", "region<=east"]
+    assert list(tidy["query"]) == ["sign1", "sign2", "sign3"]
 
 
 def test_text_and_notebook_views(frame):
@@ -270,7 +270,7 @@ def test_columns_are_those_of_the_mixture():
         (["marginals:1"], [1, 2], "1 entries, one for each workload or table, got 2"),
         (["marginals:1"], [-1], "weights must be a finite number above 0"),
         ([("region", "shoes")], None, "got 'shoes'"),
-        (["marginals:1", "prefixes:age"], None, "each of several workloads must consist of tables"),
+        (["marginals:1", "signs:3"], None, "each of several workloads must consist of tables"),
         (["marginals:1", ("age",)], None, "tables must differ"),
     ],
 )

@@ -76,6 +76,11 @@ FINITE = [
         {"a": wl.Ranges(3), "b": wl.Explicit([[1] * 4, [0, 1, 2, 4]])},
     ),
     wl.ProductQueries({"a": 1, "b": 2}, [["a", "b"], ["b"]], {"a": wl.Prefixes(1)}),
+    wl.ProductQueries(
+        {"ward": 2, "visits": 5},
+        [["ward", "visits"], ["visits"]],
+        {"visits": wl.Explicit([[1, 1, 1, 1, 0], [-1, -0.5, 0, 1, 0], [0, 0, 0, 0, 1]])},
+    ),
     Coarsened(wl.MarginalTables([2, 3, 2], 2), _matrix(5, 16, 7)),
     Coarsened(wl.Prefixes(9), np.tri(9)[::3]),
 ]

@@ -1,0 +1,155 @@
+"""Means and quantiles by group from the command `release`, and their budget from `budget`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from geomdp.advice.least_budget import _queries_alone
+from geomdp.cli import outputs
+from geomdp.data import Schema
+from geomdp.tabulation.tasks import task_of
+
+SCHEMA = Schema.from_dict(
+    {"region": ["north", "south"], "age": {"edges": [0, 20, 40, 60]}, "children": [0, 1, 2, 3]}
+)
+
+
+@pytest.fixture
+def run(call):
+    """Run a command in a folder with survey.csv, of 300 records, and schema.json."""
+    Path("schema.json").write_text(SCHEMA.to_json())
+    rng = np.random.default_rng(0)
+    pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south"], 300),
+            "age": rng.integers(0, 60, 300),
+            "children": rng.integers(0, 4, 300),
+        }
+    ).to_csv("survey.csv", index=False)
+    return call
+
+
+ASK = ("release", "survey.csv", "--schema", "schema.json", "--epsilon", "5", "--out", "a.csv")
+MEAN = ("--tables", "region*children[mean]")
+
+
+def test_means_and_quantiles_are_printed_and_written_beside_the_answers(run):
+    code, out, err = run(*ASK, *MEAN, "--tables", "region,age[prefixes]", "--quantiles", "0.25,0.5")
+    assert (code, err) == (0, "")
+    survey = pd.read_csv("survey.csv")
+    means = pd.read_csv("a.means.csv")
+    assert list(means) == ["region", *gd.tabulation.ways.MEANS]
+    true = survey.groupby("region").children.agg(["count", "sum", "mean"])
+    np.testing.assert_allclose(means[["count", "mean"]], true[["count", "mean"]], rtol=0.2)
+    assert f"{means['mean'][0]:.6g}" in out
+    quantiles = pd.read_csv("a.quantiles.csv")
+    assert list(quantiles["quantile"]) == [0.25, 0.5] * 2
+    assert list(quantiles["level"]) == ["[0, 20)", "[20, 40)"] * 2
+    answers = pd.read_csv("a.csv")
+    assert list(answers.columns[:4]) == ["table", "region", "age", "children"]
+    assert list(answers[answers.age.isna()].children) == ["[count]", "[scaled total]"] * 2
+    assert json.loads(Path("a.privacy.json").read_text())["workload"]["queries"] == 4 + 6
+
+
+def test_derived_files_are_like_answers(run):
+    Path("a.means.csv").touch()
+    assert "overwrite 'a.means.csv'" in run(*ASK, *MEAN).error()
+    assert not Path("a.csv").exists()
+    assert run(*ASK, *MEAN, "--force").code == 0
+    code, _, _ = run(*ASK[:-1], "b.parquet", *MEAN, "--confidence", "0.5")
+    assert code == 0
+    narrow, wide = pd.read_parquet("b.means.parquet"), pd.read_csv("a.means.csv")
+    assert (narrow.high - narrow.low < wide.high - wide.low).all()
+
+
+def test_room_for_derived_files_is_enough(run, monkeypatch):
+    taken = {}
+    honest = outputs.room_for
+    monkeypatch.setattr(outputs, "room_for", lambda sizes: taken.update(sizes) or honest(sizes))
+    tables = (*MEAN, "--tables", "region,age[prefixes]", "--quantiles", "0.1,0.2,0.3,0.4,0.5,0.6")
+    assert run(*ASK, *tables).code == 0
+    assert {path.name for path in taken} >= {"a.csv", "a.means.csv", "a.quantiles.csv"}
+    assert all(path.stat().st_size <= room for path, room in taken.items())
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--tables", "region,age[prefixes]", "--quantiles", "0.5,x"], "(0, 1), got '0.5,x'"),
+        (["--tables", "region,age[prefixes]", "--quantiles", "1"], "(0, 1), got '1'"),
+        (["--tables", "region,age", "--quantiles", "0.5"], "asked by its prefixes"),
+        (["--tables", "children,region[mean]"], "needs numbers, bins or a boolean"),
+        ([*MEAN, "--integers"], "integers must be False"),
+        ([*MEAN, "--confidence", "0.9999999"], "--confidence must be at most"),
+        (["--workload", "tables:age[prefixes],age[ranges]"], "asked in the same way"),
+    ],
+)
+def test_what_is_refused_costs_nothing(run, flags, words):
+    paying = ("--ledger", "l", "--budget", "epsilon=9")
+    assert words in run(*ASK, *flags, *paying).error()
+    assert not Path("a.csv").exists()
+    if Path("l").exists():
+        assert "spends   0" in run("ledger", "l").out
+
+
+def test_a_doubtful_order_is_said_once(run):
+    code, _, err = run(*ASK, "--tables", "children,region[ranges]")
+    assert code == 0
+    assert err == (
+        "warning: the categories of region are taken in the declared order, north < south\n"
+    )
+
+
+def test_advice_and_budget_know_products(run):
+    plan = ("--schema", "schema.json", *MEAN, "--tables", "region,age")
+    code, out, _ = run("advise", *plan, "--n", "300", "--rho", "0.5")
+    assert (code, "8: " in out) == (0, False)
+    code, out, _ = run(
+        "budget", *plan, "--n", "300", "--zcdp", "--half-width", "region,children:0.05"
+    )
+    assert code == 0
+    assert "region x children  1" in out
+    assert "region x age" in out
+
+
+@pytest.mark.parametrize("kind", [gd.advice.RootMeanSquare, gd.advice.HalfWidth])
+@pytest.mark.parametrize("over", [None, ("region", "children"), 1])
+def test_weights_of_products_weigh_no_limit(kind, over):
+    """Errors are those of answers without weights, so the proof must not know weights either."""
+    asked = ["tables:region*children[mean]", "tables:region*age"]
+    plain, weighted = (
+        task_of(SCHEMA, asked, weights=weights).workload for weights in ([1, 1], [4, 4])
+    )
+    mechanisms = [
+        gd.mechanisms.ResidualGaussian(each, n=300, privacy=gd.ZCDP(0.1))
+        for each in (plain, weighted)
+    ]
+    target = kind(0.02, over)
+    first, second = map(target.error, mechanisms)
+    assert second == pytest.approx(first)
+    found = [
+        gd.budget_for(each, n=300, targets=[target], privacy=gd.ZCDP) for each in (plain, weighted)
+    ]
+    assert found[1].budget == pytest.approx(found[0].budget)
+    for each in found:
+        assert each.impossible is None or each.impossible.budget < each.budget
+    lows = [None if each.impossible is None else each.impossible.budget for each in found]
+    assert lows[0] == lows[1]
+
+
+def test_a_table_of_products_alone_has_its_own_queries():
+    workload = task_of(SCHEMA, ["tables:region*children[mean]", "tables:region*age"]).workload
+    target = gd.advice.RootMeanSquare(0.1, ("children", "region"))
+    alone = _queries_alone(workload, target)
+    assert alone.n_queries == 4
+    records = alone.universe.sample(50, np.random.default_rng(0))
+    whole = np.insert(records, 1, 0, axis=1)
+    np.testing.assert_allclose(
+        alone.answers(records), workload.answers(whole)[target.queries(workload)]
+    )
