@@ -30,8 +30,8 @@ from geomdp.bounds.problem import CHANGES, Problem
 from geomdp.mechanisms import Mechanism
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.base import l1_sensitivity
-from geomdp.privacy import ZCDP, Adjacency, Privacy, PureDP
-from geomdp.privacy.definitions import check_privacy, checked_adjacency, printed_down
+from geomdp.privacy import ZCDP, Adjacency, Exact, Guarantee, Privacy, PureDP, member_privacy
+from geomdp.privacy.definitions import check_privacy, printed_down
 from geomdp.workloads import ChosenTables, Explicit, MarginalTables, Workload
 from geomdp.workloads.product_queries import ProductQueries, cells_of
 from geomdp.workloads.tables import TableQueries
@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """What is asked for: `privacy` makes the definition of privacy from epsilon or rho."""
+    """What is asked for: `privacy` makes the definition of privacy from epsilon or rho.
+
+    It protects persons with at most `rows` rows.
+    """
 
     workload: Workload
     n: int
@@ -49,6 +52,7 @@ class Asked(NamedTuple):
     privacy: Callable[[float], Privacy]
     adjacency: Adjacency
     exact_only: bool
+    rows: int = 1
 
     @property
     def power(self) -> float:
@@ -56,12 +60,12 @@ class Asked(NamedTuple):
         return 0.5 if isinstance(self.privacy(1.0), ZCDP) else 1.0
 
     def advice(self, workload: Workload, budget: float) -> Advice:
-        privacy = self.privacy(budget)
+        privacy = member_privacy(self.privacy(budget), self.rows)
         return advise_on(Setting(workload, self.n, privacy, self.adjacency, self.exact_only))
 
     def setting(self, workload: Workload, budget: float) -> Setting:
         """For a mechanism that was chosen already, at any cost."""
-        privacy = self.privacy(budget)
+        privacy = member_privacy(self.privacy(budget), self.rows)
         return Setting(workload, self.n, privacy, self.adjacency, self.exact_only, UNLIMITED)
 
     def ratio(self, mechanism: Mechanism) -> float:
@@ -160,7 +164,8 @@ def _overlap(own: slice, place: slice) -> bool:
 def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) -> Impossible | None:
     """From data sets with r copies of one of M elements whose answers are `distance` apart.
 
-    The other n - r records are the same. Answers of two data sets are r `distance` / n apart.
+    The other n - r records are the same. Answers of two data sets are r `distance` / n apart. Each
+    person has as many of the r records as can be counted.
     """
     apart = 2 * target.limit
     if data_sets < 2 or not distance * (1 - MARGIN) > apart:
@@ -168,7 +173,8 @@ def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) ->
     records = math.floor(apart * asked.n / (distance * (1 - MARGIN))) + 1
     if records > asked.n:
         return None
-    proof = ConfidentAnswers(data_sets, records * CHANGES[asked.adjacency])
+    persons = math.ceil(records / asked.rows)
+    proof = ConfidentAnswers(data_sets, persons * CHANGES[asked.adjacency])
     budget = proof.least_budget(asked.privacy(1.0))
     if budget <= 0:  # delta alone allows the answers
         return None
@@ -176,6 +182,8 @@ def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) ->
         f"{data_sets if data_sets < 10**6 else f'{data_sets:.3g}'} data sets of {asked.n} records "
         f"with {records} different records have answers more than {apart:g} apart"
     )
+    if asked.rows > 1:
+        statement += f", and these are records of {persons} persons"
     return Impossible(budget, target, statement, proof)
 
 
@@ -192,12 +200,20 @@ def _largest_range(workload: Workload, target: Target) -> float:
 
 
 def _too_few_records(asked: Asked, target: RootMeanSquare) -> Impossible | None:
-    """From lower bounds on the number of records for the error `target.limit`, which exceed n."""
+    """From lower bounds on the number of records for the error `target.limit`, which exceed n.
+
+    With k > 1 rows of a person, the bounds are for n / k persons who each have k equal rows.
+    """
     workload, best, budget = _queries_alone(asked.workload, target), None, FIRST
-    if workload.l2_diameter() == 0:
+    persons = asked.n // asked.rows
+    if workload.l2_diameter() == 0 or persons == 0:
         return None
+    # Sums are divided by n, which may exceed the number of rows.
+    spare = asked.n / (asked.rows * persons)
+    limit = target.limit * (spare * (1 + MARGIN) if spare > 1 else 1)
+    equal = f"with {asked.rows} equal rows of each person, as records: " if asked.rows > 1 else ""
     for _ in range(LOWER_STEPS):
-        problem = Problem(None, target.limit, RMS(), asked.adjacency, asked.privacy(budget))
+        problem = Problem(None, limit, RMS(), asked.adjacency, asked.privacy(budget))
         rungs: list[Rung] = line_rungs(workload, problem)
         if problem.epsilon is not None:
             rungs += guess_rungs(workload, problem)
@@ -206,9 +222,9 @@ def _too_few_records(asked: Asked, target: RootMeanSquare) -> Impossible | None:
         except SideConditionError:
             share = 0.0
         else:
-            share = bound.records / asked.n
+            share = bound.records / persons
             if share >= 1 and (best is None or budget > best.budget):
-                best = Impossible(budget, target, bound.statement, bound.certificate)
+                best = Impossible(budget, target, equal + bound.statement, bound.certificate)
         # Bounds on the number of records are nearly proportional to budget^-power.
         guess = budget * max(share, SMALL) ** (1 / asked.power) * (1 - LOWER_ACCURACY)
         if guess < LEAST or (best is not None and guess <= best.budget * (1 + STEP_SHARE)):
@@ -499,6 +515,7 @@ def budget_for(
     privacy: Callable[[float], Privacy] = PureDP,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
     exact_only: bool = True,
+    max_rows_per_person: int | None = None,
 ) -> LeastBudget:
     """The least budget with which the advised mechanism meets all targets, from public numbers.
 
@@ -522,6 +539,9 @@ def budget_for(
         Neighbour relation.
     exact_only : bool
         Whether mechanisms with a heuristic sampler, which have no guarantee, are left out.
+    max_rows_per_person : int, optional
+        If given, the budget is for persons of whom at most this many rows are counted, as in
+        `geomdp.release`, and needs add/remove. The mechanism has `member_privacy` for a row.
 
     Raises
     ------
@@ -549,9 +569,9 @@ def budget_for(
         require_type(target, Target, "each of targets")
         target.queries(workload)
     _check_definition(privacy)
-    asked = Asked(
-        workload, whole(n, "n"), checked, privacy, checked_adjacency(adjacency), exact_only
-    )
+    rows = 1 if max_rows_per_person is None else max_rows_per_person
+    Guarantee(privacy(1.0), adjacency, Exact(), max_rows_per_person=max_rows_per_person)
+    asked = Asked(workload, whole(n, "n"), checked, privacy, adjacency, exact_only, rows)
     l1_sensitivity(workload, adjacency)  # raises an error if it is 0
     budget, advice = least_budget(asked, workload, 1.0)
     totals = all(isinstance(t, RootMeanSquare) and t.over is None for t in checked)

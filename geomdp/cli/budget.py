@@ -58,6 +58,7 @@ def budget(
     delta: Annotated[float | None, _option("--delta D", flags.real)] = None,
     zcdp: Annotated[bool, _option("--zcdp")] = False,
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    max_rows_per_person: flags.MaxRows = None,
     exact: flags.ExactOnly = True,
     save_plan: Annotated[Path | None, _option("--save-plan FILE")] = None,
     out: Annotated[Path | None, _option("--out FILE")] = None,
@@ -75,6 +76,7 @@ def budget(
         lambda: _definition(delta, zcdp),
         lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: flags.check_whole("--n", n, minimum=1),
+        lambda: flags.check_persons(max_rows_per_person, adjacency.relation()),
         lambda: _check_targets(given),
         lambda: check_plan(save_plan),
         lambda: None if out is None else check_place(out, ".png", ".json"),
@@ -93,8 +95,10 @@ def budget(
             privacy=definition,
             adjacency=adjacency.relation(),
             exact_only=exact,
+            max_rows_per_person=max_rows_per_person,
         )
-    rows = [task.row, *_found(found, targets, task)]
+    claim = found.mechanism.guarantee.for_persons(max_rows_per_person).without_claim(task.caveat)
+    rows = [task.row, *_found(found, targets, claim)]
     if save_plan is not None:
         gd.advice.save_plan(found.plan, save_plan)
         rows.append(("plan", f"{save_plan}, for geomdp release --plan {save_plan}"))
@@ -166,10 +170,9 @@ def _targets(given: Sequence[tuple[str, list[str]]], task: Task) -> dict[Target,
 
 
 def _found(
-    found: gd.advice.LeastBudget, targets: dict[Target, str], task: Task
+    found: gd.advice.LeastBudget, targets: dict[Target, str], claim: gd.privacy.Guarantee
 ) -> list[tuple[str, str]]:
     """Rows about the budget, the targets, the mechanism and what is impossible."""
-    claim = found.mechanism.guarantee.without_claim(task.caveat)
     rows = [
         (found.parameter, f"{printed(found.budget)} is the least budget that meets all targets")
     ]

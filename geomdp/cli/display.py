@@ -110,7 +110,7 @@ def print_message(message: str, style: str = "") -> None:
 
 def implied(guarantee: Guarantee, asked: Privacy) -> str:
     """Words that name the guarantee `asked`, if `guarantee` claims another, stronger guarantee."""
-    if not guarantee.is_claim or guarantee.privacy == asked:
+    if not guarantee.is_claim or str(guarantee.privacy) == str(asked):
         return ""
     return f" (it implies {asked}, which was asked for)"
 

@@ -101,6 +101,16 @@ def check_normaliser(n: int | None, adjacency: Adjacency) -> None:
         raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
 
 
+def check_persons(max_rows: int | None, adjacency: Adjacency) -> None:
+    """Raise ``ValueError`` if rows of a person are bounded where their number is public."""
+    check_whole("--max-rows-per-person", max_rows, minimum=1)
+    if max_rows is not None and adjacency is not Adjacency.ADD_REMOVE:
+        raise ValueError(
+            "--max-rows-per-person needs --adjacency add-remove: a public number of records tells "
+            "how many rows a person has"
+        )
+
+
 #: The value of --mechanism that lets `geomdp.advise` choose the mechanism.
 AUTO = "auto"
 
@@ -155,6 +165,8 @@ Privacy:
     guarantee.
 --adjacency NAME  Neighbouring tables differ by one record: replaced (replace-one, n is public), or
     added or removed (add-remove).
+--max-rows-per-person K  Protect a person with any number of rows, of which at most K are counted,
+    not a row. Needs --adjacency add-remove.
 --mechanism NAME  auto takes the mechanism with the least predicted error, without reading records;
     see `geomdp mechanisms`.
 --effort SECONDS  Largest set-up time of one mechanism; with more time, better mechanisms are found.
@@ -191,6 +203,7 @@ ExactOnly: TypeAlias = Annotated[bool, _option("--exact/--allow-heuristic")]
 Neighbours: TypeAlias = Annotated[
     AdjacencyFlag, _option("--adjacency NAME", _reader(AdjacencyFlag, " or ".join(AdjacencyFlag)))
 ]
+MaxRows: TypeAlias = Annotated[int | None, _option("--max-rows-per-person K", whole_number)]
 Mechanism: TypeAlias = Annotated[str, _option("--mechanism NAME")]
 Effort: TypeAlias = Annotated[float | None, _option("--effort SECONDS", real)]
 LedgerFile: TypeAlias = Annotated[Path | None, _option("--ledger FILE")]

@@ -23,7 +23,7 @@ from geomdp._numerics.files import room_for, write_together
 from geomdp.cli import display, flags
 from geomdp.cli.display import visible
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy
-from geomdp.privacy.ledger import remaining
+from geomdp.privacy.ledger import relation_of, remaining
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -281,7 +281,7 @@ def ledger(file: LedgerArgument) -> None:
         spends = opened.spends()
         display.print_rows(
             [
-                ("budget", f"{opened.budget}, {opened.adjacency.value}"),
+                ("budget", f"{opened.budget}, {opened.relation}"),
                 ("unspent", f"{remaining(opened.budget, spends)} left"),
                 ("spends", str(len(spends))),
             ]
@@ -301,22 +301,23 @@ def ledger(file: LedgerArgument) -> None:
 NAMES = ("epsilon", "delta", "rho")
 
 
-def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
+def open_ledger(
+    path: Path, budget: str | None, adjacency: Adjacency, persons: bool = False
+) -> Ledger:
     """The ledger in the file of --ledger, which --budget creates; ``ValueError`` if they differ."""
     total = None if budget is None else parse_budget(budget)
     if total is not None:
-        return Ledger(total, adjacency=adjacency, path=path)
+        return Ledger(total, adjacency=adjacency, persons=persons, path=path)
     if not path.exists():
         raise ValueError(
             f"--ledger {path} does not exist: give --budget, for instance --budget epsilon=3, to "
             "create it"
         )
     ledger = Ledger.existing(path)
-    if ledger.adjacency is not adjacency:
+    asked = relation_of(adjacency, persons)
+    if ledger.relation != asked:
         ledger.close()
-        raise ValueError(
-            f"--ledger {path} is for {ledger.adjacency.value}, not for {adjacency.value}"
-        )
+        raise ValueError(f"--ledger {path} is for {ledger.relation}, not for {asked}")
     return ledger
 
 
@@ -368,9 +369,11 @@ class Payment:
         if self.path is None:
             yield None
             return
+        persons = claim.max_rows_per_person is not None
         if self.budget is not None and not self.path.exists():
-            Ledger(parse_budget(self.budget), adjacency=claim.adjacency).require(claim, label)
-        with open_ledger(self.path, self.budget, claim.adjacency) as ledger:
+            total = parse_budget(self.budget)
+            Ledger(total, adjacency=claim.adjacency, persons=persons).require(claim, label)
+        with open_ledger(self.path, self.budget, claim.adjacency, persons) as ledger:
             ledger.require(claim, label)
             yield ledger
 

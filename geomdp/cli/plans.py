@@ -80,6 +80,7 @@ def advise(
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    max_rows_per_person: flags.MaxRows = None,
     exact: flags.ExactOnly = True,
     effort: flags.Effort = None,
     save_plan: Annotated[Path | None, _option("--save-plan FILE")] = None,
@@ -90,6 +91,7 @@ def advise(
         lambda: flags.parse_privacy(epsilon, delta, rho),
         lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: flags.check_whole("--n", n, minimum=1),
+        lambda: flags.check_persons(max_rows_per_person, adjacency.relation()),
         lambda: check_plan(save_plan),
     )
     # Imported here: these modules import most of the library, and refusals should come at once.
@@ -99,10 +101,13 @@ def advise(
 
     cost = budget_of(effort)
     task = planned_task(question, sample, schema)
+    own = gd.privacy.member_privacy(privacy, max_rows_per_person or 1)
     with working("comparing the mechanisms"):
-        advice = advise_on(Setting(task.workload, n, privacy, adjacency.relation(), exact, cost))
+        advice = advise_on(Setting(task.workload, n, own, adjacency.relation(), exact, cost))
         half = records_for_half(advice.best)
-    rows = [task.row, *_advised(advice, task, half)]
+    claim = advice.best.guarantee.for_persons(max_rows_per_person).without_claim(task.caveat)
+    said = str(claim) + display.implied(claim, privacy)
+    rows = [task.row, *_advised(advice, task, half, said)]
     if save_plan is not None:
         gd.advice.save_plan(gd.advice.plan_of(advice), save_plan)
         rows.append(("plan", f"{save_plan}, for geomdp release --plan"))
@@ -113,11 +118,13 @@ def advise(
         print("\n--verbose explains the choice and lists all mechanisms.")
 
 
-def _advised(advice: gd.advice.Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
+def _advised(
+    advice: gd.advice.Advice, task: Task, half: int | None, claim: str
+) -> list[tuple[str, str]]:
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
     # `Advice.table` is not used here, because it imports pandas.
     applies, best = [row for row in advice.rows if row.applies], advice.best
-    error, claim = best.predicted_rmse, best.guarantee.without_claim(task.caveat)
+    error = best.predicted_rmse
     weighted = task.weights is not None and bool((task.weights != 1).any())
     counts = task.tables and not weighted
     said = f"; as a count {display.number(error.value * best.n)} of {best.n} records"
@@ -125,7 +132,7 @@ def _advised(advice: gd.advice.Advice, task: Task, half: int | None) -> list[tup
         ("best", f"{applies[0].mechanism}, of {len(applies)} mechanisms that apply"),
         *display.error_rows(best, error, said if counts else "", weighted=weighted),
         ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
-        ("privacy", str(claim) + display.implied(claim, advice.asked)),
+        ("privacy", claim),
     ]
     if not math.isnan(applies[0].simulated_rmse):
         simulated = display.number(applies[0].simulated_rmse)

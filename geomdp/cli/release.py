@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import geomdp as gd
 from geomdp._numerics.files import write_together
-from geomdp._validation import MOST_CONFIDENCE, probability
+from geomdp._validation import MOST_CONFIDENCE, positive, probability
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, naming_flags, working
 from geomdp.cli.flags import options, real
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _option = options("""
 Records:
 --infer-schema  Read the schema from the records, to try something out. This is NOT private.
+--person COLUMN  With --max-rows-per-person: the column that names the person of each row. It is no
+    part of the queries, and needs no place in the schema.
 --scheduler ADDRESS  Count the records of files on a Dask cluster, for instance tcp://host:8786. Its
     workers must find the files under the same paths.
 Result:
@@ -46,6 +48,8 @@ Result:
     other consistent tables are rounded, and still add up.
 --synthetic FILE  Also write synthetic records to FILE (.csv or .parquet): as many as there are
     records, drawn from the distribution fitted to the tables, at no further cost.
+--flag-above X  Flag an answer in the column flag if its 95% interval reaches further than X times
+    the answer to each side.
 --confidence C  Probability with which the interval of each answer contains the true answer.
 --quantiles Q,...  Also give these quantiles, for instance 0.25,0.5,0.75, of columns that are asked
     by [prefixes], at no further cost.
@@ -101,6 +105,8 @@ def release(
     rho: flags.Rho = None,
     epsilon_above_10: flags.Above10 = False,
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    person: Annotated[str | None, _option("--person COLUMN")] = None,
+    max_rows_per_person: flags.MaxRows = None,
     mechanism: flags.Mechanism = flags.AUTO,
     effort: flags.Effort = None,
     plan: Annotated[Path | None, _option("--plan FILE")] = None,
@@ -112,6 +118,7 @@ def release(
     integers: Annotated[bool, _option("--integers")] = False,
     confidence: Annotated[float, _option("--confidence C", real)] = 0.95,
     quantiles: Annotated[str | None, _option("--quantiles Q,...")] = None,
+    flag_above: Annotated[float, _option("--flag-above X", real)] = 0.65,
     out: Annotated[Path, _option("--out FILE")],
     synthetic: Annotated[Path | None, _option("--synthetic FILE")] = None,
     seed: flags.Seed = None,
@@ -125,12 +132,16 @@ def release(
     payment = Payment(ledger, budget)
     provable = exact and seed is None and not infer_schema
     privacy, question = check_together(
-        lambda: _parse_privacy(epsilon, delta, rho, epsilon_above_10 or seed is not None, plan),
+        lambda: _parse_privacy(
+            epsilon, delta, rho, epsilon_above_10 or seed is not None, plan, max_rows_per_person
+        ),
         lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: parse_quantiles(quantiles),
         lambda: flags.check_whole("--seed", seed, minimum=0),
         lambda: flags.check_normaliser(n, relation),
+        lambda: flags.check_persons(max_rows_per_person, relation),
         lambda: check_confidence((1 + confidence) / 2 if means else confidence),
+        lambda: positive(flag_above, "--flag-above"),
         lambda: check_form(
             unbiased=not consistent, projected=projected, synthetic=synthetic is not None
         ),
@@ -151,10 +162,13 @@ def release(
         question,
         choice,
         relation,
+        person,
+        max_rows_per_person,
         n,
         not consistent,
         projected,
         integers,
+        flag_above,
         confidence,
         parse_quantiles(quantiles),
         seed,
@@ -163,12 +177,19 @@ def release(
 
 
 def _parse_privacy(
-    epsilon: float | None, delta: float | None, rho: float | None, above_10: bool, plan: Path | None
+    epsilon: float | None,
+    delta: float | None,
+    rho: float | None,
+    above_10: bool,
+    plan: Path | None,
+    max_rows: int | None,
 ) -> gd.privacy.Privacy:
-    """The privacy of the flags, or of the plan if there is none."""
+    """The privacy of the flags, or of the plan, which is for a row, if there is none."""
     if plan is not None and epsilon is delta is rho is None:
-        own = gd.advice.load_plan(plan).parameters
-        epsilon, delta, rho = (own.get(name) for name in ("epsilon", "delta", "rho"))
+        names, own = ("epsilon", "delta", "rho"), gd.advice.load_plan(plan).parameters
+        row = flags.parse_privacy(*map(own.get, names))
+        person = gd.privacy.group_privacy(row, max_rows or 1).parameters()
+        epsilon, delta, rho = map(person.get, names)
     return flags.parse_released(epsilon, delta, rho, above_10)
 
 
@@ -180,10 +201,13 @@ class Request:
     question: flags.Question
     choice: Choice
     adjacency: gd.Adjacency
+    person: str | None
+    max_rows: int | None
     n: int | None
     unbiased: bool
     projected: bool
     integers: bool
+    flag_above: float
     confidence: float
     quantiles: list[float]
     seed: int | None
@@ -205,14 +229,18 @@ def _carry_out(
     if request.quantiles and PREFIXES not in task.ways.values():
         raise ValueError("--quantiles needs a column asked by its prefixes, as in 'age[prefixes]'")
     claim = gd.privacy.Guarantee(
-        request.privacy, request.adjacency, gd.privacy.Exact(), withdrawn=task.caveat
+        request.privacy,
+        request.adjacency,
+        gd.privacy.Exact(),
+        withdrawn=task.caveat,
+        max_rows_per_person=request.max_rows,
     )
     with (
         connected(scheduler) as client,
         paid_files(files.room(task, source.schema)) as write,
         payment.opened(claim, "release") as account,
         working("checking the request"),
-        naming_flags("n"),
+        naming_flags("n", "person"),
     ):
         answers = gd.release(
             source.table,
@@ -221,6 +249,8 @@ def _carry_out(
             privacy=request.privacy,
             n=request.n,
             adjacency=request.adjacency,
+            person=request.person,
+            max_rows_per_person=request.max_rows,
             columns=question.columns,
             weights=question.weights,
             mechanism=request.choice.rule,
@@ -232,7 +262,7 @@ def _carry_out(
             client=client,
             rng=request.seed,
         )
-        columns = answers.columns(request.confidence)
+        columns = answers.columns(request.confidence, flag_above=request.flag_above)
         derived = _derived(answers, request)
         contents = files.contents(columns, _record(answers, request, source.origin), derived)
         charged = payment.charged(answers.guarantee)
@@ -296,6 +326,11 @@ def _summary(
     rmse = "" if answers.fit is None else fitted
     if request.integers:
         rmse += ", before counts are made whole"
+    flagged = []
+    if answers.has_intervals:
+        flags = answers.flagged(request.flag_above)
+        said = f"95% intervals reach further than {request.flag_above:.3g} times the answer"
+        flagged = [("flagged", f"{flags.sum()} of {len(flags)} answers, whose {said}")]
     if answers.estimated_rmse is not None:
         rmse += f"; {answers.estimated_rmse:.4g} by an estimate from this release (Stein)"
     return [
@@ -305,6 +340,7 @@ def _summary(
         ("privacy", str(answers.guarantee) + display.implied(answers.guarantee, request.privacy)),
         *display.error_rows(answers.mechanism, answers.predicted_rmse, rmse, weighted=not equal),
         ("answers", answers.statement),
+        *flagged,
         ("written to", f"{files.answers}{intervals}"),
         ("record", str(files.record)),
     ]
@@ -324,6 +360,7 @@ def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) ->
         "answers": {
             "form": answers.statement,
             "confidence": request.confidence if answers.has_intervals else None,
+            "flag_above": request.flag_above if answers.has_intervals else None,
         },
         "workload": {
             "spec": request.question.spec,
@@ -332,6 +369,7 @@ def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) ->
             "queries": task.workload.n_queries,
         },
         "seed": request.seed,
+        "person": request.person,
     }
     record = privacy_record(
         answers.guarantee,

@@ -44,12 +44,14 @@ from geomdp.data.columns import (
     DateColumn,
     NumericColumn,
     RealColumn,
+    SkippedColumn,
     as_text,
     day_of,
     loosened,
     number_of,
 )
 from geomdp.data.frames import (
+    FITTING,
     BadValues,
     RecordsError,
     batches_of,
@@ -155,14 +157,14 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     columns = columns_for(universe, schema)
     batches = batches_of(records, [column.name for column in columns])
     batches = quiet(batches, "the records cannot be read")
-    return _encoded(column_codes(batches, columns), columns, universe)
+    return encoded(column_codes(batches, columns), columns, universe)
 
 
 def column_codes(
-    batches: Iterable[pa.RecordBatch], columns: Sequence[Column]
-) -> Iterator[list[IntArray | FloatArray]]:
-    """For each batch, the codes or scaled values (n,) of `columns`; after the first bad value, up
-    to `SEARCHED` more batches are searched before a ``ValueError``.
+    batches: Iterable[pa.RecordBatch], columns: Sequence[Column | SkippedColumn]
+) -> Iterator[list[npt.NDArray[Any]]]:
+    """For each batch, the codes or scaled values (n,) of `columns`, the texts of one that no query
+    asks; after the first bad value, `SEARCHED` batches are searched before a ``ValueError``.
     """
     first_row, searched, bad = 0, 0, BadValues()
     for batch in batches:
@@ -181,12 +183,12 @@ def column_codes(
 
 
 def _readable(
-    values: pa.Array, column: Column, first_row: int, bad: BadValues
-) -> IntArray | FloatArray:
+    values: pa.Array, column: Column | SkippedColumn, first_row: int, bad: BadValues
+) -> npt.NDArray[Any]:
     """The result of `column_values`, or an error that names the row and quotes no value."""
     failure = f"column {column.name!r} cannot be read"
 
-    def read(low: int, high: int, noted: BadValues) -> IntArray | FloatArray:
+    def read(low: int, high: int, noted: BadValues) -> npt.NDArray[Any]:
         part = values.slice(low, high - low)
         return without_values(lambda: column_values(part, column, first_row, noted), failure)
 
@@ -207,15 +209,21 @@ def _readable(
 
 
 def column_values(
-    values: pa.Array, column: Column, first_row: int, bad: BadValues
-) -> IntArray | FloatArray:
-    """Codes (n,) of levels, or numbers (n,) in [-1, 1]; without meaning for `bad` values."""
+    values: pa.Array, column: Column | SkippedColumn, first_row: int, bad: BadValues
+) -> npt.NDArray[Any]:
+    """Codes (n,) of levels, numbers (n,) in [-1, 1] or texts; without meaning for `bad` values."""
     if not _has_texts(values.type):
         raise RecordsError(
             f"column {column.name!r} must hold texts, numbers, truth values, dates or times, got "
             f"the type {values.type}"
         )
     note = partial(bad.add, column.name, first_row)
+    if isinstance(column, SkippedColumn):
+        places, texts = distinct_texts(values)
+        marks = np.array([0 if t and isinstance(t, str) else t or ABSENT for t in texts])[places]
+        for mark, wanted in {**WANTED, UNFIT: FITTING}.items():
+            note(marks == mark, wanted)
+        return np.array(texts, dtype=object)[places]
     if isinstance(column, CategoricalColumn | BooleanColumn | DateColumn):
         return _coded(values, column, note)
     numbers, absent = _numbers(values, column, note)
@@ -499,8 +507,8 @@ def _with_levels(column: Column, levels: int) -> Column:
     return column
 
 
-def _encoded(
-    chunks: Iterator[list[IntArray | FloatArray]], columns: tuple[Column, ...], universe: Universe
+def encoded(
+    chunks: Iterator[list[npt.NDArray[Any]]], columns: tuple[Column, ...], universe: Universe
 ) -> Iterator[npt.NDArray[Any]]:
     for values in chunks:
         match universe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from itertools import chain
 from operator import add
@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import IntArray
-from geomdp._validation import require_type
-from geomdp.data.columns import DiscreteColumn, RealColumn
-from geomdp.data.encoding import column_codes, columns_for, encode
-from geomdp.data.frames import Frame, Partition, RecordsError, Source
+from geomdp._validation import require_type, whole
+from geomdp.data.columns import Column, DiscreteColumn, RealColumn, SkippedColumn
+from geomdp.data.encoding import column_codes, columns_for, encoded
+from geomdp.data.frames import CHUNK_ROWS, Frame, Partition, RecordsError, Source, quiet
+from geomdp.data.queries import opened
 from geomdp.data.schema import Schema
 from geomdp.workloads import Marginals, Parities
 from geomdp.workloads.base import Totals, Workload
@@ -35,9 +36,12 @@ from geomdp.workloads.universes import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from distributed import Client, Future
 
 Codes: TypeAlias = npt.NDArray[np.integer]
+#: A column that names the person of each row, and how many rows of a person are counted at most.
+Bound: TypeAlias = tuple[str | None, int | None]
 #: Largest number of `Tallies` that one task of a cluster adds up.
 FAN_IN = 8
 #: Number of elements of a universe at which queries are evaluated together.
@@ -131,11 +135,15 @@ class Tallies:
 
 @dataclass(frozen=True, eq=False)
 class CountedRecords:
-    """Counts of records. A mechanism accepts the counts in place of the records."""
+    """Counts of records. A mechanism accepts the counts in place of the records.
+
+    With `max_rows_per_person`, at most that many records of each person were counted.
+    """
 
     universe: Universe
     tallies: Tallies = field(repr=False)
     recount: Callable[[Sequence[Table]], Tallies] | None = field(default=None, repr=False)
+    max_rows_per_person: int | None = None
 
     @property
     def count(self) -> int:
@@ -162,7 +170,7 @@ class CountedRecords:
                 f"records must not change between two scans: {self.count} were counted first, then "
                 f"{tallies.count}"
             )
-        return CountedRecords(self.universe, tallies, self.recount)
+        return replace(self, tallies=tallies)
 
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
         """As `table` for several tables, which is faster than a call for each."""
@@ -377,7 +385,13 @@ class EncodedRecords:
 
 
 def count_records(
-    source: Source, schema: Schema, workload: Workload, *, client: Client | None = None
+    source: Source,
+    schema: Schema,
+    workload: Workload,
+    *,
+    client: Client | None = None,
+    person: str | None = None,
+    max_rows_per_person: int | None = None,
 ) -> CountedRecords | EncodedRecords:
     """Check and count the records of a source, usually in one scan.
 
@@ -392,6 +406,12 @@ def count_records(
         not, the records are encoded in chunks each time a mechanism iterates over the result.
     client : distributed.Client, optional
         A Dask cluster that counts the parts of the source. The result does not depend on the parts.
+    person, max_rows_per_person : str and int, optional
+        A column, no part of a record, that names the person of each row, as a text, and how many
+        rows of a person are counted at most: those with the least SHA-256 of the person, the record
+        and its number among equal ones. So the choice depends on the rows of this person alone, in
+        any order, and over many persons takes all rows equally often. DuckDB sorts the rows, on
+        disk if needed.
 
     Returns
     -------
@@ -403,7 +423,8 @@ def count_records(
     ValueError
         If the schema does not fit the workload, or a record does not fit the schema. For a record,
         the error names row and column, and also the part if the source has several. Also if
-        `client` is given, but the answers do not follow from tables of counts.
+        `client` or `person` is given, but the answers do not follow from tables of counts, if both
+        are given, or if a row has no person.
 
     Examples
     --------
@@ -428,6 +449,15 @@ def count_records(
     require_type(workload, Workload, "workload")
     require_type(schema, Schema, "schema")
     source = source.written_as(schema.csv)
+    given = person, max_rows_per_person
+    if (person is None) != (max_rows_per_person is None):
+        raise ValueError(f"person and max_rows_per_person belong together, got {given}")
+    if person in schema.names:
+        raise ValueError(f"person must be no column of the queries, got {person!r}")
+    if person is not None and client is not None:
+        raise ValueError("person needs all rows in one place: leave out the cluster")
+    if max_rows_per_person is not None:
+        whole(max_rows_per_person, "max_rows_per_person")
     columns = columns_for(workload.universe, schema)
     discrete = [column for column in columns if not isinstance(column, RealColumn)]
     levels = [len(column.labels) for column in discrete]
@@ -435,10 +465,12 @@ def count_records(
     if tables is None:
         if client is not None:
             raise ValueError(f"a cluster counts tables only, and {workload!r} needs the records")
+        if person is not None:
+            raise ValueError(f"person is for tables only, and {workload!r} needs the records")
         n = sum(len(chunk) for chunk in encode_source(source, schema, workload.universe))
         return EncodedRecords(n, source, schema, workload.universe)
-    recount = partial(_count_tables, source, discrete, client=client)
-    return CountedRecords(workload.universe, recount(tables), recount)
+    recount = partial(_count_tables, source, discrete, client=client, bound=given)
+    return CountedRecords(workload.universe, recount(tables), recount, max_rows_per_person)
 
 
 def _count_tables(
@@ -447,38 +479,75 @@ def _count_tables(
     tables: Sequence[Table],
     *,
     client: Client | None,
+    bound: Bound,
 ) -> Tallies:
     if client is not None:
         return _count_on_cluster(source, columns, tables, client)
-    parts = (_tally_of(source, part, columns, tables) for part in source.parts)
-    start = Tallies.empty([len(column.labels) for column in columns], tables)
-    return reduce(add, parts, start)
+    codes = _codes(source, columns) if bound[0] is None else _kept_codes(source, columns, bound)
+    return _tallied(codes, columns, tables)
 
 
-def _tally_of(
-    source: Source, part: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]
+def _tallied(
+    chunks: Iterator[list[Codes]], columns: Sequence[DiscreteColumn], tables: Sequence[Table]
 ) -> Tallies:
-    """The counts of one part. If the source has several parts, an error names the part."""
-    tallies = Tallies.empty([len(column.labels) for column in columns], tables)
-    try:
-        for codes in column_codes(part.chunks([column.name for column in columns]), columns):
-            tallies = tallies.with_records([np.asarray(code, dtype=np.int64) for code in codes])
-    except RecordsError as error:
-        message = _named(error, source, part)
-    else:
-        return tallies
-    raise RecordsError(message)
+    start = Tallies.empty([len(column.labels) for column in columns], tables)
+    return reduce(Tallies.with_records, chunks, start)
 
 
-def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
-    """Encode all parts of a source. If the source has several parts, an error names the part."""
-    for part in source.written_as(schema.csv).parts:
+#: The rows that are kept of each person. Equal records of a person are numbered, in any order.
+KEPT = """
+SELECT record
+FROM (SELECT *, row_number() OVER (PARTITION BY person, record) AS copy FROM people)
+QUALIFY ? >= row_number() OVER (PARTITION BY person
+    ORDER BY sha256(concat_ws(' ', person, hex(record), copy)), record, copy)
+"""
+
+
+def _kept_codes(
+    source: Source, columns: Sequence[DiscreteColumn], bound: Bound
+) -> Iterator[list[Codes]]:
+    """The codes (n,) of each column for chunks of the rows that are kept, of all parts together."""
+    for batch in quiet(_kept_records(source, columns, bound), f"{source.name} cannot be counted"):
+        records = np.frombuffer(b"".join(batch.column(0).to_pylist()), dtype=np.uint16)
+        yield list(records.reshape(-1, len(columns)).astype(np.int64).T)
+
+
+def _kept_records(
+    source: Source, columns: Sequence[DiscreteColumn], bound: Bound
+) -> Iterator[pa.RecordBatch]:
+    """Records as bytes, two for each code."""
+    import pyarrow as pa
+
+    person, most = bound
+    assert person is not None
+    with opened(None) as connection:
+        connection.execute("CREATE TABLE people (person VARCHAR, record BLOB)")
+        for *codes, persons in _codes(source, [*columns, SkippedColumn(person)]):
+            records = np.stack(codes, axis=1).astype(np.uint16)
+            width, own = pa.binary(2 * len(codes)), pa.py_buffer(records.tobytes())
+            packed = pa.FixedSizeBinaryArray.from_buffers(width, len(records), [None, own])
+            chunk = pa.table({"person": persons.tolist(), "record": packed})
+            connection.register("chunk", chunk).execute("INSERT INTO people FROM chunk")
+        yield from connection.sql(KEPT, params=[most]).to_arrow_reader(CHUNK_ROWS)
+
+
+def _codes(
+    source: Source, columns: Sequence[Column | SkippedColumn]
+) -> Iterator[list[npt.NDArray[Any]]]:
+    """`column_codes` for all parts of a source. If it has several, an error names the part."""
+    for part in source.parts:
         try:
-            yield from encode(part.chunks(schema.names), schema, universe)
+            yield from column_codes(part.chunks([column.name for column in columns]), columns)
             continue
         except RecordsError as error:
             message = _named(error, source, part)
         raise RecordsError(message)
+
+
+def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
+    """Encode all parts of a source. If the source has several parts, an error names the part."""
+    columns = columns_for(universe, schema)
+    return encoded(_codes(source.written_as(schema.csv), columns), columns, universe)
 
 
 def _named(error: RecordsError, source: Source, part: Source) -> str:
@@ -518,7 +587,7 @@ def _tally_task(
     """
     source = part if isinstance(part, Source) else Frame(part)
     try:
-        return _tally_of(source, source, columns, tables)
+        return _tallied(_codes(source, columns), columns, tables)
     except RecordsError as error:
         return f"{name}: {error}"
 

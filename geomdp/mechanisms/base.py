@@ -40,9 +40,14 @@ LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60
 
 
 def source_and_record(
-    rng: RandomState, guarantee: Guarantee
+    rng: RandomState, guarantee: Guarantee, records: object = None
 ) -> tuple[np.random.Generator, Guarantee]:
-    """The generator and the privacy record of one release; any `rng` but None voids the claim."""
+    """The generator and the privacy record of one release; any `rng` but None voids the claim.
+
+    Counts of `records` that bound the rows of a person turn the guarantee into one for persons.
+    """
+    if isinstance(records, CountedRecords):
+        guarantee = guarantee.for_persons(records.max_rows_per_person)
     return np.random.default_rng(rng), guarantee if rng is None else guarantee.as_seeded()
 
 
@@ -506,7 +511,8 @@ class Mechanism(abc.ABC):
         ----------
         records : array, DataFrame, or iterable of such chunks
             Records in the encoding of `workload.universe`; n of them under replace-one. Counts from
-            `gd.data.count_records` are accepted, too.
+            `gd.data.count_records` are accepted, too; if they bound the rows of each person, the
+            guarantee of the release is `Guarantee.for_persons`.
         rng : Generator, int or None
             None draws from the operating system; with a `grid`, the noise is correctly rounded. A
             seed or generator gives a reproducible simulation with ``seeded: no privacy claim``.
@@ -522,7 +528,7 @@ class Mechanism(abc.ABC):
             If the ledger cannot pay. Nothing is released, and the records are not read, unless
             another release spends the budget at the same time.
         """
-        generator, guarantee = source_and_record(rng, self.guarantee)
+        generator, guarantee = source_and_record(rng, self.guarantee, records)
         rounded = rng is None and self.grid is not None
 
         def set_up() -> Prediction:

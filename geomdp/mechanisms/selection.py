@@ -164,7 +164,7 @@ class Selection(abc.ABC):
         Parameters and errors are as in `Mechanism.release`. Too many records for exact sums are a
         ``ValueError``, too, and nothing is paid.
         """
-        generator, guarantee = source_and_record(rng, self.guarantee)
+        generator, guarantee = source_and_record(rng, self.guarantee, records)
 
         def read() -> tuple[int, FloatArray]:
             totals = totals_of(self.workload, records)

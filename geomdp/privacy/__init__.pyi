@@ -11,6 +11,7 @@ from .definitions import gaussian_scale as gaussian_scale
 from .definitions import group_privacy as group_privacy
 from .definitions import laplace_scale as laplace_scale
 from .definitions import largest_step_epsilon as largest_step_epsilon
+from .definitions import member_privacy as member_privacy
 from .definitions import pure_to_zcdp as pure_to_zcdp
 from .definitions import shortcut_step_epsilon as shortcut_step_epsilon
 from .definitions import zcdp_gaussian_scale as zcdp_gaussian_scale

@@ -303,6 +303,38 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
             return ZCDP(rounded_up(lambda r: size**2 * r, rho))
 
 
+def member_privacy(privacy: Privacy, size: int) -> Privacy:
+    """The weakest guarantee for one row that gives `privacy` for a group of k = `size` >= 1 rows.
+
+    The inverse of `group_privacy`, rounded down: epsilon / k, rho / k^2, and for ApproxDP with
+    epsilon' = epsilon / k also delta (e^epsilon' - 1) / (e^epsilon - 1). A mechanism with it
+    protects a person of whose rows at most k are counted. GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.privacy.member_privacy(gd.ZCDP(4.5), size=3))
+    0.5-zCDP
+    """
+
+    def down(formula: Callable[..., Any], *values: float) -> float:
+        return -rounded_up(lambda *balls: -formula(*balls), *values)
+
+    size = whole(size, "size")
+    check_privacy(privacy)
+    if size == 1:
+        return privacy
+    if isinstance(privacy, ZCDP):
+        return ZCDP(down(lambda r: r / size**2, privacy.rho))
+    epsilon = down(lambda e: e / size, privacy.epsilon)
+    if isinstance(privacy, PureDP):
+        return PureDP(epsilon)
+    # The factor covers the rounding error of `group_privacy`, which is far smaller.
+    share = 1 - 2.0**-52
+    delta = down(lambda e, d: share * d * e.expm1() / (size * e).expm1(), epsilon, privacy.delta)
+    return ApproxDP(epsilon, delta)
+
+
 def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float) -> ApproxDP:
     """Cost of T adaptive steps of (epsilon_0, delta_0)-DP, by advanced composition.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from geomdp._validation import probability
+from geomdp._validation import probability, whole
 from geomdp.privacy.definitions import (
     ZCDP,
     Adjacency,
@@ -14,6 +14,7 @@ from geomdp.privacy.definitions import (
     Privacy,
     check_privacy,
     checked_adjacency,
+    group_privacy,
     printed,
     privacy_from_parameters,
     rounded_up,
@@ -125,6 +126,9 @@ class Guarantee:
         Whether the caller supplied a seed or the random generator.
     withdrawn : str
         Why there is no claim, such as "edges of income were read from the records"; else empty.
+    max_rows_per_person : int, optional
+        If given, neighbours differ by a person with any number of rows, of which at most this many
+        were counted. By default they differ by a row: a person with several is less protected.
 
     Examples
     --------
@@ -142,6 +146,7 @@ class Guarantee:
     arithmetic: str = FLOAT64_CAVEAT
     seeded: bool = False
     withdrawn: str = ""
+    max_rows_per_person: int | None = None
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
@@ -154,6 +159,13 @@ class Guarantee:
             raise ValueError(f"seeded must be True or False, got {self.seeded!r}")
         if not isinstance(self.withdrawn, str):
             raise ValueError(f"withdrawn must be a text, got {self.withdrawn!r}")
+        if self.max_rows_per_person is not None:
+            whole(self.max_rows_per_person, "max_rows_per_person")
+            if self.adjacency is not Adjacency.ADD_REMOVE:
+                raise ValueError(
+                    "max_rows_per_person needs add/remove: replace-one makes n public, which tells "
+                    "how many rows a person has"
+                )
 
     @property
     def is_claim(self) -> bool:
@@ -188,9 +200,32 @@ class Guarantee:
         """The record of a release without a claim, for `reason`; the same if `reason` is empty."""
         return replace(self, withdrawn=reason) if reason else self
 
+    def for_persons(self, max_rows: int | None) -> Guarantee:
+        """This guarantee for a row under add/remove as one for persons; the same for None.
+
+        A person has any number of rows, of which at most k = `max_rows` are counted, chosen by a
+        rule that looks at no other rows. Proof: if tables differ by a person, the counted rows
+        differ by at most k rows, all added or all removed. So a chain of at most k pairs of
+        neighbours joins them, and group privacy gives the claim (GEN-2).
+        """
+        if max_rows is None:
+            return self
+        privacy = group_privacy(self.privacy, max_rows)
+        return replace(self, privacy=privacy, max_rows_per_person=max_rows)
+
+    @property
+    def protected(self) -> str:
+        """What neighbours differ by, in words."""
+        k = self.max_rows_per_person
+        rows = "1 row is" if k == 1 else f"{k} rows are"
+        return "a row" if k is None else f"a person, of whom at most {rows} counted"
+
     def __repr__(self) -> str:
         void = (", seeded" if self.seeded else "") + (", withdrawn" if self.withdrawn else "")
-        return f"Guarantee({self.privacy}, {self.adjacency.value}, {self.sampler} sampler{void})"
+        who = "" if self.max_rows_per_person is None else f" of {self.protected}"
+        return (
+            f"Guarantee({self.privacy}, {self.adjacency.value}{who}, {self.sampler} sampler{void})"
+        )
 
     def __str__(self) -> str:
         if self.seeded or self.withdrawn:
@@ -201,7 +236,7 @@ class Guarantee:
             claim = f"{self.sampler}, target {self.privacy}"
         else:
             claim = str(self.effective)
-        return f"{claim}, {self.adjacency.value}; {self.arithmetic}"
+        return f"{claim}, {self.adjacency.value}; protects {self.protected}; {self.arithmetic}"
 
     def to_dict(self) -> dict[str, object]:
         """The record as plain values for JSON; the claim in words is under the key `statement`."""
@@ -215,6 +250,7 @@ class Guarantee:
             "arithmetic": self.arithmetic,
             "seeded": self.seeded,
             "withdrawn": self.withdrawn,
+            "max_rows_per_person": self.max_rows_per_person,
         }
 
     @classmethod
@@ -228,15 +264,17 @@ class Guarantee:
                 samplers[record["sampler"]](**record["sampler_details"]),
                 record["arithmetic"],
                 record["seeded"],
-                record.get("withdrawn", ""),  # absent in older files
+                record.get("withdrawn", ""),  # absent in older files, as is the next
+                record.get("max_rows_per_person"),
             )
             statement = record["statement"]
         except (KeyError, TypeError) as error:
             raise ValueError(
                 f"this is not a privacy record, a field is missing or wrong: {error}"
             ) from error
-        if str(guarantee) != statement:
-            raise ValueError(
-                f"the record's statement must be {str(guarantee)!r}, got {statement!r}"
-            )
+        words = str(guarantee)
+        if "max_rows_per_person" not in record:  # an older file does not say what is protected
+            words = words.replace("; protects a row", "", 1)
+        if words != statement:
+            raise ValueError(f"the record's statement must be {words!r}, got {statement!r}")
         return guarantee

@@ -43,6 +43,8 @@ from geomdp.privacy.guarantees import Guarantee
 #: Relative rounding error allowed in a sum of spends. Without it, spends that add up to exactly the
 #: budget could be refused.
 ROUNDING = 1e-12
+#: What follows the neighbour relation in a ledger of persons.
+OF_A_PERSON = " of a person"
 
 
 class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public name)
@@ -93,9 +95,11 @@ class Ledger:
     Parameters
     ----------
     budget : PureDP, ApproxDP or ZCDP
-        The largest total cost. An existing file must hold the same budget and adjacency.
+        The largest total cost. An existing file must hold the same budget for the same neighbours.
     adjacency : Adjacency
         The neighbour relation for which all spends must be stated.
+    persons : bool
+        Whether all spends must protect persons, by the same column, and not rows.
     path : str or Path, optional
         The file; None keeps the ledger in memory.
     create : bool
@@ -132,17 +136,20 @@ class Ledger:
         budget: Privacy,
         *,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        persons: bool = False,
         path: str | Path | None = None,
         create: bool = True,
     ) -> None:
         check_privacy(budget, name="budget")
         checked_adjacency(adjacency)
+        require_type(persons, bool, "persons")
         if str(path) in ("", ":memory:"):  # SQLite opens a temporary database for these names
             raise ValueError(f"path must name a file, or be None for memory; got {path!r}")
         self.budget = budget
         self.adjacency = adjacency
+        self.relation = relation_of(adjacency, persons)
         self.path = None if path is None else Path(path)
-        opening = _record(budget, {"adjacency": adjacency.value})
+        opening = _record(budget, {"adjacency": self.relation})
         self._file = LedgerFile(self.path, opening, create=create)
         stored = self._file.entries()[0]
         if stored != opening:
@@ -150,7 +157,7 @@ class Ledger:
             record = json.loads(stored)
             raise ValueError(
                 f"{path} holds a budget of {_privacy(record)} under {record['adjacency']}, "
-                f"not {budget} under {adjacency.value}"
+                f"not {budget} under {self.relation}"
             )
 
     @classmethod
@@ -162,8 +169,9 @@ class Ledger:
         file = LedgerFile(Path(path), "", create=False)
         record = json.loads(file.entries()[0])
         file.close()
-        budget, adjacency = _privacy(record), Adjacency(record["adjacency"])
-        return cls(budget, adjacency=adjacency, path=path, create=False)
+        name, persons, _ = record["adjacency"].partition(OF_A_PERSON)
+        budget, adjacency = _privacy(record), Adjacency(name)
+        return cls(budget, adjacency=adjacency, persons=bool(persons), path=path, create=False)
 
     def left(self) -> dict[str, float]:
         """Unspent part of each budget parameter, rounded down; errors of the file as in `spend`."""
@@ -172,7 +180,7 @@ class Ledger:
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else str(self.path)
         spends = plural(self._file.count - 1, "spend")  # the first entry is the budget
-        return f"Ledger({self.budget}, {self.adjacency.value}: {spends} so far, {where})"
+        return f"Ledger({self.budget}, {self.relation}: {spends} so far, {where})"
 
     def close(self) -> None:
         """Close the file, if there is one."""
@@ -227,10 +235,9 @@ class Ledger:
 
     def _entry(self, guarantee: Guarantee, label: str) -> Spend:
         require_type(guarantee, Guarantee, "guarantee")
-        if guarantee.adjacency is not self.adjacency:
-            raise ValueError(
-                f"guarantee must be for {self.adjacency.value}, got {guarantee.adjacency.value}"
-            )
+        stated = relation_of(guarantee.adjacency, guarantee.max_rows_per_person is not None)
+        if stated != self.relation:
+            raise ValueError(f"guarantee must be for {self.relation}, got {stated}")
         if not guarantee.is_claim:
             raise ValueError(f"guarantee must have a proved cost, got {str(guarantee)!r}")
         return Spend(label, guarantee.effective)
@@ -241,6 +248,11 @@ class Ledger:
                 f"{entry.label} ({entry.privacy}) does not fit: budget {self.budget}, "
                 f"{plural(len(granted), 'spend')} so far, left is {remaining(self.budget, granted)}"
             )
+
+
+def relation_of(adjacency: Adjacency, persons: bool) -> str:
+    """The neighbour relation, in words."""
+    return adjacency.value + (OF_A_PERSON if persons else "")
 
 
 def _record(privacy: Privacy, about: Mapping[str, str]) -> str:

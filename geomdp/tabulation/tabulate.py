@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import probability, whole
+from geomdp._typing import BoolArray, FloatArray, RandomState
+from geomdp._validation import positive, probability, whole
 from geomdp.advice import advise
 from geomdp.data import Schema, count_records, source_of
 from geomdp.data.frames import Source
@@ -24,7 +24,7 @@ from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise import half_widths
 from geomdp.noise.tails import simultaneous_half_widths
-from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP, member_privacy
 from geomdp.tabulation import ways
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
 from geomdp.tabulation.entropic import Chosen
@@ -56,6 +56,8 @@ def release(
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
     columns: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
+    person: str | None = None,
+    max_rows_per_person: int | None = None,
     mechanism: Callable[..., Mechanism] | None = None,
     unbiased: bool = False,
     projected: bool = False,
@@ -94,6 +96,11 @@ def release(
         Neighbour relation.
     columns, weights : sequence of str, sequence of float, optional
         As for `task_of`.
+    person, max_rows_per_person : str and int, optional
+        A column that names the person of each row, and how many rows of a person are counted at
+        most, as for `gd.data.count_records`. The guarantee then protects persons with any number of
+        rows, not single rows. Needs add/remove, because numbers of rows are private; shares and
+        intervals are those of the counted rows, divided by `n`.
     mechanism : callable, optional
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``, such as a `Plan`: ``found.plan`` for the result of `budget_for`. By default
@@ -193,10 +200,18 @@ def release(
     if unbiased and projected:
         raise ValueError("give either unbiased or projected: projected answers are biased")
     wanted = _privacy(epsilon, privacy)
-    require_budget(ledger, Guarantee(wanted, adjacency, Exact()), task.caveat, rng, "release")
+    claim = Guarantee(wanted, adjacency, Exact(), max_rows_per_person=max_rows_per_person)
+    require_budget(ledger, claim, task.caveat, rng, "release")
+    wanted = member_privacy(wanted, max_rows_per_person or 1)
     LOG.info("reading records")
-    declared = schema.select(task.columns)
-    counted = count_records(source_of(records), declared.confirm(), task.workload, client=client)
+    counted = count_records(
+        source_of(records),
+        schema.select(task.columns).confirm(),
+        task.workload,
+        client=client,
+        person=person,
+        max_rows_per_person=max_rows_per_person,
+    )
     chosen_n = number_of_records(n, adjacency, counted.count)
     LOG.info("preparing the mechanism")
     choose = _advised if mechanism is None else mechanism
@@ -271,9 +286,13 @@ def number_of_records(declared: int | None, adjacency: Adjacency, counted: int) 
 # A release with the names of its queries
 
 #: Columns that `Tabulation.to_frame` adds; attributes must have other names.
-RESERVED = ("table", "answer", "count", "unbiased", "noise_std", "low", "high")
+RESERVED = ("table", "answer", "count", "unbiased", "noise_std", "low", "high", "flag")
 #: One more column, if the claim was withdrawn: the privacy statement, which says why.
 CLAIM = "privacy"
+#: Largest half-width of the 95% interval of an answer without a flag, as a share of the answer: a
+#: coefficient of variation of 33%, above which Statistics Canada does not publish an estimate. For
+#: shares, the NCHS has the same limit (Parker and others 2017).
+WIDE = 0.65
 #: What the sign before the second number of an answer means in `repr`.
 NOISE_SIGN = "; ± standard deviation of the noise before post-processing"
 #: Number of answers that `repr` shows, and number of rows that a notebook shows.
@@ -469,16 +488,30 @@ class Tabulation:
         simultaneous : bool
             Whether `confidence` is for all intervals together, not for each alone.
         """
-        widths = simultaneous_half_widths if simultaneous else half_widths
-        additive = self._additive
-        reach = widths(additive.noise, confidence) / additive.n + additive.answer_rounding
-        reach = reach / self._weights
-        noisy = self.unbiased
+        noisy, reach = self.unbiased, self._reach(confidence, simultaneous)
         # Under add/remove, a share can exceed 1 if n is too small.
         shares = bool(self.task.tables) or self.task.workload.counts_records
         most_one = shares and self.guarantee.adjacency is Adjacency.REPLACE_ONE
         low, high = 0.0 if shares else -np.inf, 1.0 if most_one else np.inf
         return np.clip(noisy - reach, low, high), np.clip(noisy + reach, low, high)
+
+    def _reach(self, confidence: float, simultaneous: bool = False) -> FloatArray:
+        """Half-widths (m,) of intervals, before they are cut off."""
+        widths = simultaneous_half_widths if simultaneous else half_widths
+        additive = self._additive
+        reach = widths(additive.noise, confidence) / additive.n + additive.answer_rounding
+        return np.asarray(reach / self._weights)
+
+    def flagged(self, above: float = WIDE) -> BoolArray:
+        """Which answers (m,) are more uncertain than they are worth, because of the noise alone.
+
+        The half-width of such an answer's 95% interval, not cut off, is more than `above` times its
+        modulus. By default, official statistics would not publish it: its coefficient of variation
+        is above a third. The flags follow from the release, at no cost. ``ValueError`` if `above`
+        is not above 0, or for a mechanism without additive noise.
+        """
+        limit = positive(above, "flag_above") * np.abs(self.answers)
+        return np.asarray(self._reach(0.95) > limit)
 
     @property
     def has_intervals(self) -> bool:
@@ -493,22 +526,26 @@ class Tabulation:
             raise ValueError(f"{self.mechanism!r} adds no noise of a known law to the answers")
         return additive
 
-    def to_frame(self, confidence: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
+    def to_frame(
+        self, confidence: float = 0.95, *, simultaneous: bool = False, flag_above: float = WIDE
+    ) -> pd.DataFrame:
         """A tidy data frame with one row for each answer, and intervals as in `interval`.
 
         Tables have a first column ``table``, and for each attribute a column with the label of its
         level (or of a query, such as ``<=30``), missing if it is not in the table. For other
         queries, the first column is ``query``. The next are ``answer`` (a mean) and ``count`` (the
         answer times n; whole with `integers`). If `has_intervals`, the last are ``unbiased`` (the
-        noisy answer before post-processing), ``noise_std``, and the interval from ``low`` to
-        ``high``. If the claim was withdrawn, one more column ``privacy`` says so in each row.
+        noisy answer before post-processing), ``noise_std``, the interval from ``low`` to ``high``,
+        and ``flag``, which is "wide" where an answer is `flagged` for `flag_above` and else empty.
+        If the claim was withdrawn, one more column ``privacy`` says so in each row.
         """
         import pandas as pd
 
-        return pd.DataFrame(self.columns(confidence, simultaneous=simultaneous))
+        columns = self.columns(confidence, simultaneous=simultaneous, flag_above=flag_above)
+        return pd.DataFrame(columns)
 
     def columns(
-        self, confidence: float = 0.95, *, simultaneous: bool = False
+        self, confidence: float = 0.95, *, simultaneous: bool = False, flag_above: float = WIDE
     ) -> dict[str, list[str | None] | npt.NDArray[Any]]:
         """The columns of `to_frame` by name, with the same parameters."""
         counts = self.answers * self.mechanism.n
@@ -518,7 +555,8 @@ class Tabulation:
         if self.has_intervals:
             low, high = self.interval(confidence, simultaneous=simultaneous)
             numbers |= {"unbiased": self.unbiased, "noise_std": self.noise_std}
-            numbers |= {"low": low, "high": high}
+            flags = np.where(self.flagged(flag_above), "wide", "").astype(object)
+            numbers |= {"low": low, "high": high, "flag": flags}
         if self.guarantee.withdrawn:
             numbers[CLAIM] = np.full(len(counts), str(self.guarantee), dtype=object)
         return {**self.names, **numbers}

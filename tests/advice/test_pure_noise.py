@@ -267,7 +267,7 @@ def test_noise_of_an_ellipsoid_is_advised_for_few_dimensions(workload, delta) ->
     assert ratio < 0.98
     with Ledger(privacy) as ledger:
         release = best.with_n(10).release(workload.universe.sample(10, 0), ledger=ledger)
-        assert str(release.guarantee).startswith(f"{privacy}, replace-one; noise correctly rounded")
+        assert str(release.guarantee).startswith(f"{privacy}, replace-one; protects a row; noise")
         assert ledger.left() == {"epsilon": 0.0, "delta": 0.0}
 
 

@@ -196,7 +196,7 @@ def test_record_says_what_was_claimed_and_run(run):
     result = run(*RELEASE, *QUERY, "--epsilon", "0.5")
     content = record()
     assert content["claim"] == (
-        "0.5-DP, replace-one; noise correctly rounded to multiples of 2^-8; "
+        "0.5-DP, replace-one; protects a row; noise correctly rounded to multiples of 2^-8; "
         "random bits from the operating system"
     )
     assert content["claim"] in result.words
@@ -226,6 +226,7 @@ def test_record_says_what_was_claimed_and_run(run):
         "form": "consistent: tables are those of one distribution, the entropic fit to noisy "
         "answers",
         "confidence": 0.95,
+        "flag_above": 0.65,
     }
 
 

@@ -179,7 +179,7 @@ def test_the_state_says_what_was_released(ask, call):
     assert record["versions"] == released["versions"]
     missing = set(released) - set(record)
     # `ask` has none of these.
-    assert missing == {"predicted_rmse", "estimated_rmse", "answers", "workload", "seed"}
+    assert missing == {"predicted_rmse", "estimated_rmse", "answers", "workload", "seed", "person"}
 
 
 def test_the_state_says_what_was_declared_and_which_alpha_was_found(ask):

@@ -64,7 +64,7 @@ def test_csv_and_parquet_hold_the_same_tidy_table(run):
     tidy = pd.read_csv("a.csv")
     assert list(tidy.columns) == [
         "table", "region", "smoker", "retired",
-        "answer", "count", "unbiased", "noise_std", "low", "high",
+        "answer", "count", "unbiased", "noise_std", "low", "high", "flag",
     ]  # fmt: skip
     assert len(tidy) == 12
     assert (tidy.answer >= 0).all()
@@ -73,9 +73,81 @@ def test_csv_and_parquet_hold_the_same_tidy_table(run):
     assert list(stored.columns) == list(tidy.columns)
     np.testing.assert_array_equal(stored["count"], tidy["count"])
     assert json.loads(Path("b.privacy.json").read_text())["answers"]["confidence"] == 0.9
-    run(f"{TABLES} --seed 1 --out wider.csv --confidence 0.99")
+    assert f"flagged {(tidy.flag == 'wide').sum()} of 12 answers" in out
+    run(f"{TABLES} --seed 1 --out wider.csv --confidence 0.99 --flag-above 1e-3")
     wider = pd.read_csv("wider.csv")
     assert (wider.high - wider.low >= tidy.high - tidy.low).all()
+    assert (wider.flag == "wide").all()
+    assert json.loads(Path("wider.privacy.json").read_text())["answers"]["flag_above"] == 1e-3
+    error = run(f"{TABLES} --out no.csv --flag-above 0")
+    assert "--flag-above must be a finite number above 0, got 0.0" in error.err
+
+
+# --- persons with several rows -------------------------------------------------------------------
+
+PERSONS = "--adjacency add-remove --n 60 --person id --max-rows-per-person 2"
+
+
+def test_persons_are_protected_paid_for_and_planned_for(run):
+    """A person of 30 rows counts for 2, in a release, in its record, ledger, advice and budget."""
+    frame = pd.read_csv("survey.csv").assign(id=["p"] * 30 + list(range(30)))
+    frame.to_csv("survey.csv", index=False)
+    ask = f"{TABLES} {PERSONS}"
+    protects = "0.2-DP, add/remove; protects a person, of whom at most 2 rows are counted"
+    code, out, _ = run(f"{ask} --out a.csv --ledger l --budget epsilon=1")
+    assert (code, protects in out) == (0, True)
+    record = json.loads(Path("a.privacy.json").read_text())
+    assert (record["person"], record["guarantee"]["max_rows_per_person"]) == ("id", 2)
+    # A person changes 2 rows, and each of them a cell of each of three tables.
+    np.testing.assert_allclose(pd.read_csv("a.csv").noise_std, np.sqrt(2) * 6 / 0.2 / 60)
+    sure = TABLES.replace("0.2", "1e6") + f" {PERSONS} --epsilon-above-10 --unbiased --out b.csv"
+    assert run(sure)[0] == 0
+    cells = pd.read_csv("b.csv")
+    totals = cells.groupby("table")["count"].sum()
+    np.testing.assert_allclose(totals, 32, atol=1e-3)  # 30 others and 2 rows of p
+    assert "1-DP, add/remove of a person" in run("ledger l").out
+    refused = run(f"{TABLES} --adjacency add-remove --n 60 --out c.csv --ledger l")
+    assert "--ledger l is for add/remove of a person, not for add/remove" in refused.err
+    plan = "--schema schema.json --n 60 --workload marginals:2 --adjacency add-remove"
+    bound = "--max-rows-per-person 2"
+    assert protects in run(f"advise {plan} {bound} --epsilon 0.2").out
+    budgets = [
+        float(
+            re.search(r"epsilon (\S+) is the least", run(f"budget {plan} {more} --rmse 0.05").out)[
+                1
+            ]
+        )
+        for more in ("", bound)
+    ]
+    assert budgets[1] == pytest.approx(2 * budgets[0], rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--person id", "--person and max_rows_per_person belong together"),
+        (
+            "--adjacency add-remove --n 60 --max-rows-per-person 2",
+            "--person and max_rows_per_person belong together",
+        ),
+        ("--person id --max-rows-per-person 0", "--max-rows-per-person must be a whole number"),
+        ("--person id --max-rows-per-person 2", "needs --adjacency add-remove: a public"),
+        (
+            PERSONS.replace("id", "region"),
+            "--person must be no column of the queries, got 'region'",
+        ),
+        (PERSONS, "the header has no column 'id'"),
+    ],
+)
+def test_flags_about_persons_that_do_not_fit_are_refused(run, flags, said):
+    code, _, error = run(f"{TABLES} {flags} --out no.csv")
+    assert (code, said in error, Path("no.csv").exists()) == (2, True, False)
+
+
+def test_plans_for_persons_need_add_remove(run):
+    plan = "--schema schema.json --n 60 --workload marginals:2 --max-rows-per-person 2"
+    for command in ("advise --epsilon 1", "budget --rmse 0.1"):
+        assert "needs --adjacency add-remove" in run(f"{command} {plan}").err
 
 
 def test_projected_answers_are_one_flag_away(run):

@@ -9,7 +9,7 @@ of each of these parts:
   that is a function of it is hundreds or thousands of scales long. So if a scale changes by a share
   of 1e-6, the noise moves by a step of the grid or so;
 * grid: the grid of the exact draw, and how far answers are rounded before it;
-* guarantee: its text;
+* guarantee: its text, without what it protects, which is a row for all;
 * prediction: its value, kind and standard error, or the scale or deviation of the noise;
 * intervals: half-widths at 95%, or what else a mechanism states about the sizes of its errors;
 * with_n: guarantee and prediction for twice as many records, and the grids for 2 n and 10^9.
@@ -260,6 +260,10 @@ def predicted(prediction: Prediction) -> list[Any]:
     return [rounded(prediction.value), prediction.kind.value, rounded(prediction.stderr)]
 
 
+def text(guarantee: Any) -> str:
+    return str(guarantee).replace("; protects a row", "")
+
+
 def offline(setting: str, build: Callable[[], Any]) -> Parts | str:
     """The parts of a mechanism with `release` and `with_n`."""
     try:
@@ -282,9 +286,9 @@ def offline(setting: str, build: Callable[[], Any]) -> Parts | str:
     grids = [twin.grid, mechanism.with_n(10**9).grid]
     parts |= {
         "grid": [grid],
-        "guarantee": str(mechanism.guarantee),
+        "guarantee": text(mechanism.guarantee),
         "prediction": predicted(mechanism.predicted_rmse),
-        "with_n": [str(twin.guarantee), predicted(twin.predicted_rmse), grids],
+        "with_n": [text(twin.guarantee), predicted(twin.predicted_rmse), grids],
     }
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
@@ -310,7 +314,7 @@ def choice(build: Callable[[], Any]) -> Parts | str:
 
     law = mechanism.probabilities(mechanism.workload.answers(records))
     return drawn(release, bits, far=False) | {
-        "guarantee": str(mechanism.guarantee),
+        "guarantee": text(mechanism.guarantee),
         "prediction": [rounded(mechanism.scale), rounded(law)],
         "intervals": rounded(mechanism.loss(0.05)),
     }
@@ -333,7 +337,7 @@ def stream(kind: Any, **options: Any) -> Parts:
     run = kind(0.0, **options)
     scales = [s for s in (run.scales.threshold, run.scales.query, run.scales.answer) if s]
     return drawn(release, bits, far=False) | {
-        "guarantee": str(run.guarantee),
+        "guarantee": text(run.guarantee),
         "prediction": [run.scales.redraw, rounded(scales)],
     }
 
@@ -382,7 +386,7 @@ def sparse(**options: Any) -> Parts:
 
     return drawn(release, bits) | {
         "grid": mechanism.grid,
-        "guarantee": str(mechanism.guarantee),
+        "guarantee": text(mechanism.guarantee),
         "prediction": rounded(mechanism.sigma),
     }
 
@@ -398,10 +402,10 @@ def smooth(**options: Any) -> Parts:
 
     return drawn(release, None if mechanism.grid is None else bits) | {
         "grid": mechanism.grid,
-        "guarantee": str(mechanism.guarantee),
+        "guarantee": text(mechanism.guarantee),
         "prediction": predicted(mechanism.predicted_rmse),
         "intervals": rounded(mechanism.numerical_errors),
-        "with_n": [str(twin.guarantee), predicted(twin.predicted_rmse), twin.grid],
+        "with_n": [text(twin.guarantee), predicted(twin.predicted_rmse), twin.grid],
     }
 
 

@@ -345,6 +345,6 @@ def test_pure_noise_for_products_of_many_columns():
     assert mechanism.predicted_rmse.value <= noise / 10
     records = workload.universe.sample(1000, 1)
     release = mechanism.release(records)
-    assert str(release.guarantee).startswith("1-DP, replace-one; noise correctly rounded")
+    assert str(release.guarantee).startswith("1-DP, replace-one; protects a row; noise")
     missed = release.answers - workload.answers(records)
     assert np.sqrt((missed**2).mean()) <= 2 * mechanism.predicted_rmse.value

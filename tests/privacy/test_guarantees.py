@@ -156,7 +156,7 @@ def test_approximate_samplers_survive_json(privacy: PureDP, tv: float) -> None:
 RECORD = Guarantee(ApproxDP(1.0, 1e-6), Adjacency.ADD_REMOVE, Exact()).to_dict()
 
 
-@pytest.mark.parametrize("missing", sorted(set(RECORD) - {"withdrawn"}))
+@pytest.mark.parametrize("missing", sorted(set(RECORD) - {"withdrawn", "max_rows_per_person"}))
 def test_incomplete_records_are_refused(missing: str) -> None:
     record = {name: value for name, value in RECORD.items() if name != missing}
     with pytest.raises(ValueError, match="not a privacy record"):
@@ -177,6 +177,8 @@ def test_incomplete_records_are_refused(missing: str) -> None:
         ("seeded", True, "statement must be"),
         ("withdrawn", "edges of age were read from the records", "statement must be"),
         ("withdrawn", 3, "withdrawn must be a text"),
+        ("max_rows_per_person", 3, "statement must be"),
+        ("max_rows_per_person", 0, "max_rows_per_person must be a whole number"),
         ("arithmetic", "exact", "statement must be"),
         ("statement", "0.001-DP", "statement must be"),
     ],

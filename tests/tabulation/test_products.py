@@ -60,7 +60,7 @@ def test_all_tables_of_two_columns_with_ranges(frame):
 
 def test_the_default_mechanism_states_its_guarantee(frame):
     result = gd.release(frame, SCHEMA, "tables:region*age[prefixes],smoker", privacy=gd.ZCDP(0.5))
-    assert str(result.guarantee).startswith("0.5-zCDP, replace-one; noise correctly rounded")
+    assert str(result.guarantee).startswith("0.5-zCDP, replace-one; protects a row; noise")
     assert result.answers.shape == (10,)
 
 

@@ -57,7 +57,7 @@ def test_the_frame_is_tidy(frame):
     tidy = laplace(frame).to_frame()
     assert list(tidy.columns) == [
         "table", "region", "smoker", "age",
-        "answer", "count", "unbiased", "noise_std", "low", "high",
+        "answer", "count", "unbiased", "noise_std", "low", "high", "flag",
     ]  # fmt: skip
     assert len(tidy) == 3 * 2 + 3 * 3 + 2 * 3
     first = tidy.iloc[0]
@@ -142,8 +142,33 @@ def test_queries_that_are_no_cells(frame):
         "noise_std",
         "low",
         "high",
+        "flag",
     ]
     assert list(tidy["query"]) == ["sign1", "sign2", "sign3"]
+
+
+def test_a_flag_marks_answers_whose_interval_reaches_further_than_a_share_of_them(frame):
+    """By the definition: 1.96 deviations of Gaussian noise, as a share of the answer."""
+    asked = {"privacy": gd.ZCDP(0.01), "mechanism": gd.mechanisms.Gaussian, "rng": 3}
+    result = gd.release(frame, SCHEMA, "marginals:2", **asked)
+    variation = result.noise_std / result.answers  # the coefficient of variation
+    for above, flags in ((0.65, result.flagged()), (0.3, result.flagged(0.3))):
+        assert 0 < flags.sum() < len(flags)
+        np.testing.assert_array_equal(flags, 1.959964 * variation > above)
+    tidy = result.to_frame(0.5, flag_above=0.3)  # the flag is for 95%, whatever is shown
+    np.testing.assert_array_equal(tidy.flag == "wide", result.flagged(0.3))
+    assert set(tidy.flag) == {"wide", ""}
+    with pytest.raises(ValueError, match="flag_above must be a finite number above 0, got 0"):
+        result.flagged(0)
+
+
+def test_an_answer_of_zero_and_a_negative_one_are_flagged(frame):
+    asked = {"privacy": gd.ZCDP(1e-6), "mechanism": gd.mechanisms.Gaussian, "rng": 3}
+    zero = gd.release(frame, SCHEMA, "marginals:2", **asked, projected=True)
+    assert zero.flagged()[zero.answers == 0].all()
+    assert (zero.answers == 0).any()
+    noisy = gd.release(frame, SCHEMA, "marginals:2", **asked, unbiased=True)
+    assert noisy.flagged(1.0)[np.abs(noisy.answers) < noisy.noise_std].all()
 
 
 def test_text_and_notebook_views(frame):
