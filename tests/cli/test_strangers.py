@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import random
 from collections import Counter
 from itertools import combinations
@@ -148,7 +149,7 @@ ASKS = {
 @pytest.mark.ci
 @pytest.mark.parametrize("table", ASKS)
 def test_what_users_ask_for_works_on_strange_files(call, table):
-    """A budget, its plan with weights, whole tables, and synthetic records that are read again."""
+    """A budget, its plan with weights, whole tables, and synthetic records, read again."""
     columns, first, second = ASKS[table]
     if table == "rand":
         place, source, n = ["--sample", "rand"], ["--sample", "rand"], 20190
@@ -256,6 +257,56 @@ def test_numbers_by_group_of_a_strange_file(call, table, group, number, value, o
         if len(own) > 500:
             median = np.quantile(own, 0.5, method="inverted_cdf")
             assert quantiles.loc[name, "low"] <= median <= quantiles.loc[name, "high"]
+
+
+@pytest.mark.ci
+@pytest.mark.statistical
+@pytest.mark.parametrize("table", ASKS)
+def test_at_most_two_rows_of_each_person_of_a_strange_file_are_counted(call, table):
+    """A budget for persons of three rows, its plan, and the release from both sides."""
+    if table == "rand":
+        sample = gd.data.rand_health_insurance()
+        n = len(sample.frame)
+        sample.frame.assign(foyer=np.arange(n) // 3).to_csv("d.csv", index=False)
+        Path("s.json").write_text(sample.schema.to_json(), encoding="utf-8")
+    else:
+        names, rows, form = TABLES[table][0](random.Random(11))
+        n = len(rows)
+        rows = [[*row, f"F {i // 3}"] for i, row in enumerate(rows)]
+        write("d.csv", [*names, "foyer"], rows, form)
+        assert call("schema", "d.csv", "--out", "s.json").code == 0
+        assert call("schema", "confirm", "s.json").code == 0
+    asked = ["--schema", "s.json", "--columns", ASKS[table][0], "--workload", "marginals:1"]
+    persons = ["--max-rows-per-person", "2", "--adjacency", "add-remove", "--n", n]
+    found = call("budget", *asked, *persons, "--zcdp", "--rmse", "0.003", "--save-plan", "p.json")
+    assert found.code == 0, found.err
+    line = ["release", "d.csv", *asked, *persons, "--person", "foyer", "--unbiased"]
+    ended = call(*line, "--plan", "p.json", "--out", "a.csv")
+    assert ended.code == 0, ended.err
+    said = "protects a person, of whom at most 2 rows are counted"
+    assert said in found.words
+    assert said in ended.words
+    claim = json.loads(Path("a.privacy.json").read_text(encoding="utf-8"))["guarantee"]
+    schema = gd.data.Schema.from_json(Path("s.json").read_text(encoding="utf-8"))
+    again = gd.release(
+        "d.csv",
+        schema,
+        "marginals:1",
+        columns=ASKS[table][0].split(","),
+        privacy=gd.ZCDP(claim["parameters"]["rho"]),
+        unbiased=True,
+        person="foyer",
+        max_rows_per_person=2,
+        adjacency=gd.Adjacency.ADD_REMOVE,
+        n=n,
+    )
+    for answers in (pd.read_csv("a.csv"), again.to_frame()):
+        assert math.sqrt((answers.noise_std**2).mean()) <= 0.003 * (1 + 1e-6)
+        for _, cells in answers.groupby("table"):
+            # The noise of the cells of a table is independent. A third of the rows is left out, and
+            # the last person can have fewer than three.
+            noise = np.sqrt((cells.noise_std**2).sum()) * n
+            assert abs(cells["count"].sum() - n * 2 / 3) < 6 * noise + 1
 
 
 # --- refusals -----------------------------------------------------------------------------------

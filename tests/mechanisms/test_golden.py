@@ -369,7 +369,7 @@ def iterative(n: int, rule: Any, **options: Any) -> Parts:
 
 def constructed(run: Any, guarantee: Any) -> Parts:
     return {
-        "guarantee": str(guarantee),
+        "guarantee": text(guarantee),
         "prediction": [run.updates_allowed, rounded(run.alpha)],
         "intervals": rounded(run.accuracy or 0.0),
     }
