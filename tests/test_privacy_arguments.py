@@ -96,6 +96,7 @@ CALLS: list[partial[Any]] = [
     partial(privacy.gaussian_delta, 1.0, 1.0, epsilon=1.0),
     partial(convert_adjacency, privacy=PURE, source=REPLACE, target=REPLACE),
     partial(privacy.group_privacy, privacy=PURE, size=2),
+    partial(privacy.member_privacy, privacy=PURE, size=2),
     partial(privacy.pure_to_zcdp, privacy=PURE),
     partial(pure_implying, privacy=RHO),
     partial(privacy.zcdp_to_approx, privacy=RHO, delta=1e-6),

@@ -8,6 +8,7 @@ from geomdp.privacy import (
     advanced_composition,
     group_privacy,
     largest_step_epsilon,
+    member_privacy,
     shortcut_step_epsilon,
     zcdp_to_approx,
 )
@@ -22,6 +23,7 @@ RECORDS: dict[str, Constructor] = {
     "ApproxDP": of(gd.ApproxDP, "epsilon:positive delta:share", epsilon=1.0, delta=1e-6),
     "ZCDP": of(gd.ZCDP, "rho:positive", rho=0.5),
     "group_privacy": of(group_privacy, "size:whole", privacy=PURE, size=2),
+    "member_privacy": of(member_privacy, "size:whole", privacy=PURE, size=2),
     "advanced_composition": of(
         advanced_composition, "steps:whole slack_delta:share", step=PURE, steps=3, slack_delta=1e-6
     ),
