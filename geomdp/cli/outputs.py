@@ -96,9 +96,11 @@ class OutputFiles:
 
 
 def columns_of(frame: pd.DataFrame) -> Columns:
-    """The columns of a data frame: lists of texts, and arrays of numbers."""
+    """The columns of a data frame: lists of texts or None, and arrays of numbers."""
     return {
-        str(name): own.tolist() if own.dtype == object else own.to_numpy()
+        str(name): own.to_numpy()
+        if own.dtype.kind in "if"
+        else [each if isinstance(each, str) else None for each in own]
         for name, own in frame.items()
     }
 

@@ -291,10 +291,11 @@ def _derived(answers: gd.tabulation.Tabulation, request: Request) -> dict[str, p
 
 def _print_groups(frame: pd.DataFrame) -> None:
     """Print numbers by group, without the intervals of counts and totals."""
-    shown = frame[[name for name in frame if not str(name).endswith(("_low", "_high"))]]
-    print(f"\n{shown.head(SHOWN).fillna('-').to_string(index=False, float_format='{:.6g}'.format)}")
-    if len(shown) > SHOWN:
-        print(f"and {len(shown) - SHOWN} more rows in the file")
+    short = frame[[name for name in frame if not str(name).endswith(("_low", "_high"))]]
+    shown = short.head(SHOWN).astype(object).where(short.notna(), "-")
+    print(f"\n{shown.to_string(index=False, float_format='{:.6g}'.format)}")
+    if len(short) > SHOWN:
+        print(f"and {len(short) - SHOWN} more rows in the file")
 
 
 def _synthetic(

@@ -57,6 +57,18 @@ def test_means_and_quantiles_are_printed_and_written_beside_the_answers(run):
     assert json.loads(Path("a.privacy.json").read_text())["workload"]["queries"] == 4 + 6
 
 
+def test_numbers_lost_in_noise_are_written_as_missing(run):
+    tables = ("--tables", "region,age[prefixes]", "--tables", "children[mean]", *MEAN)
+    ask = [*ASK, *tables, "--quantiles", "0.5"]
+    ask[ask.index("5")] = "1e-6"
+    assert run(*ask).code == 0
+    assert pd.read_csv("a.quantiles.csv")["level"].isna().all()
+    means = pd.read_csv("a.means.csv")
+    assert list(means["region"].isna()) == [True, False, False]
+    assert means["mean"].isna()[1:].all()
+    assert not np.isnan(means["mean"][0])  # the number of all records is public
+
+
 def test_derived_files_are_like_answers(run):
     Path("a.means.csv").touch()
     assert "overwrite 'a.means.csv'" in run(*ASK, *MEAN).error()
