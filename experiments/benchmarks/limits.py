@@ -83,7 +83,7 @@ def rebased(ratio: ex.Goal, share: float, limit: str) -> ex.Goal:
             ratio.goal,
             ratio.aim,
             ratio.reason,
-            f"{share_words(share)} of the limit: {limit}",
+            f"{share:.2g} of the limit{' (done)' if share >= DONE else ''}: {limit}",
         )
     return ex.Goal(
         f"{ratio.name}; the share of the limit",
