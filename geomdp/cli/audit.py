@@ -172,7 +172,7 @@ def audit(
     from geomdp.advice.setting import Setting
     from geomdp.cli.inputs import planned_task
 
-    task = planned_task(question, sample, schema)
+    task = planned_task(question, sample, schema, declared=True)
     setting = Setting(task.workload, n, privacy, adjacency.relation(), exact)
     audited, left_out = _audited(mechanism, setting, all_of_them, trials, level, seed)
     of_what = " of the mechanism" if task.caveat else ""

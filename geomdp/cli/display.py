@@ -22,6 +22,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from geomdp.mechanisms import Mechanism, Prediction
     from geomdp.privacy import Guarantee, Privacy
+    from geomdp.tabulation.tasks import Task
 
 
 # Short aligned rows that are readable on a terminal and in a log
@@ -129,7 +130,12 @@ def in_words(prediction: Prediction) -> str:
 
 
 def error_rows(
-    mechanism: Mechanism, prediction: Prediction, said: str = "", *, weighted: bool = False
+    mechanism: Mechanism,
+    prediction: Prediction,
+    said: str = "",
+    *,
+    weighted: bool = False,
+    task: Task | None = None,
 ) -> list[tuple[str, str]]:
     """Rows on the error of the noise, and on that of the answers, as `prediction` states it."""
     from geomdp.mechanisms.additive_noise.base import additive_within
@@ -137,7 +143,7 @@ def error_rows(
     unit = ", each error times its weight" if weighted else ""
     rows = [("rmse", in_words(prediction) + unit + said)]
     if (noise := additive_within(mechanism)) is not None:
-        alone = number(noise.predicted_rmse.value)
+        alone = number((task.predicted(noise) if task else noise.predicted_rmse).value)
         rows.insert(0, ("noise rmse", f"{alone} per query, before post-processing{unit}"))
     return rows
 

@@ -86,11 +86,27 @@ def record_source(
     return RecordSource(*described_schema(None, schema), table.name, table)
 
 
-def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
-    """The queries of `question` on the columns of a sample or schema, with a warning if drafted."""
-    task = question.task(described_schema(sample, schema)[0])
+def planned_task(
+    question: Question, sample: str | None, schema: Path | None, *, declared: bool = False
+) -> Task:
+    """The queries of `question` on the columns of a sample or schema, with a warning if drafted.
+
+    Unless `declared`, what the schema declares impossible is left out.
+    """
+    given = described_schema(sample, schema)[0]
+    task = question.task(given if declared else undeclared(given))
     warn_of(task.caveat)
     return task
+
+
+def undeclared(schema: Schema) -> Schema:
+    """The schema as if all combinations of levels were possible, with a warning if some are not."""
+    if schema.forbidden:
+        display.warn(
+            "what the schema declares impossible is not used here: all combinations of levels "
+            "count as possible; `geomdp advise` and `geomdp release` use it, and mostly err less"
+        )
+    return replace(schema, impossible=(), refines=())
 
 
 def warn_of(caveat: str) -> None:

@@ -79,7 +79,7 @@ class OutputFiles:
         longest = max(len(label.encode("utf-8", "replace")) for label in task.labels)
         row = 18 * longest + len(task.columns) + 280
         rest = record_room(schema)
-        answers = rest + row * task.workload.n_queries
+        answers = rest + row * len(task.labels)
         more = {self.beside(name): answers for name in self.derived}
         return {self.record: rest, self.answers: answers, **more}
 

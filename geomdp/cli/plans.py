@@ -100,7 +100,7 @@ def advise(
     from geomdp.cli.inputs import budget_of, planned_task
 
     cost = budget_of(effort)
-    task = planned_task(question, sample, schema)
+    task = planned_task(question, sample, schema, declared=True)
     own = gd.privacy.member_privacy(privacy, max_rows_per_person or 1)
     with working("comparing the mechanisms"):
         advice = advise_on(Setting(task.workload, n, own, adjacency.relation(), exact, cost))
@@ -124,13 +124,13 @@ def _advised(
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
     # `Advice.table` is not used here, because it imports pandas.
     applies, best = [row for row in advice.rows if row.applies], advice.best
-    error = best.predicted_rmse
+    error = task.predicted(best)
     weighted = task.weights is not None and bool((task.weights != 1).any())
     counts = task.tables and not weighted
     said = f"; as a count {display.number(error.value * best.n)} of {best.n} records"
     rows = [
         ("best", f"{applies[0].mechanism}, of {len(applies)} mechanisms that apply"),
-        *display.error_rows(best, error, said if counts else "", weighted=weighted),
+        *display.error_rows(best, error, said if counts else "", weighted=weighted, task=task),
         ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
         ("privacy", claim),
     ]
@@ -138,7 +138,9 @@ def _advised(
         simulated = display.number(applies[0].simulated_rmse)
         rows.append(("simulated", f"rmse {simulated} on uniform data"))
     if len(applies) > 1:
-        name, value = applies[1].mechanism, applies[1].predicted_rmse
+        # The errors are those of the measured tables, of which the cells asked are sums.
+        scale = error.value / best.predicted_rmse.value
+        name, value = applies[1].mechanism, scale * applies[1].predicted_rmse
         rows.append(
             ("next best", f"{name}: {display.number(value)}{_compared(value, error.value)}")
         )
@@ -447,7 +449,7 @@ def _asked(
     measure: bool,
 ) -> tuple[Task, npt.NDArray[Any] | None]:
     """The workload that is asked for, and the records to measure errors on, if any."""
-    from geomdp.cli.inputs import planned_task, record_source
+    from geomdp.cli.inputs import planned_task, record_source, undeclared
     from geomdp.data.tallies import encode_source
 
     if measure and data is None and sample is None:
@@ -455,7 +457,7 @@ def _asked(
     if data is None and not measure:
         return planned_task(question, sample, schema), None
     source = record_source(question.columns, data, sample, schema)
-    task = question.task(source.schema)
+    task = question.task(undeclared(source.schema))
     display.warn(NOT_PRIVATE)
     with working("reading records"):
         public = source.schema.select(task.columns).confirm()

@@ -59,6 +59,7 @@ from geomdp.data.frames import (
     text_of_time,
     without_values,
 )
+from geomdp.data.possible import Forbidden, JoinedColumn, impossible, within
 from geomdp.data.schema import Schema
 from geomdp.workloads.universes import (
     BooleanCube,
@@ -95,6 +96,7 @@ CATEGORY_REMEDY = (
     "ends and the case of letters differ"
 )
 ORDER_REMEDY = f'add "order": "dmy" or "mdy" for texts such as 29/02/2024; {TEXTS_REMEDY}'
+POSSIBLE_REMEDY = 'if such records exist, take the combination out of "impossible" or "refines"'
 MARKS_REMEDY = f'add "decimal" and "thousands" for texts such as 1.234,50; {TEXTS_REMEDY}'
 
 
@@ -140,7 +142,8 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
         chunks are read, if a value does not fit its column: an unknown category, a missing value
         that the column does not declare, a text that is not a number, a number outside the edges, a
         number outside bounds to which the column does not clip, or a float in a categorical column
-        that may be a rounded whole number. Such an error names rows and columns. Also if a chunk
+        that may be a rounded whole number. Such an error names rows and columns. Also if a record
+        has a combination of levels that the schema declares impossible, or if a chunk
         cannot be read, is not a table, lacks a column, has two columns of the same name, or has a
         column of a type without texts, such as lists.
 
@@ -155,31 +158,72 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
            [0, 2]])
     """
     columns = columns_for(universe, schema)
-    batches = batches_of(records, [column.name for column in columns])
+    parts = parts_of(columns, schema)
+    batches = batches_of(records, [column.name for column in parts])
     batches = quiet(batches, "the records cannot be read")
-    return encoded(column_codes(batches, columns), columns, universe)
+    codes = joined_codes(column_codes(batches, parts, schema.forbidden), columns)
+    return encoded(codes, columns, universe)
 
 
 def column_codes(
-    batches: Iterable[pa.RecordBatch], columns: Sequence[Column | SkippedColumn]
+    batches: Iterable[pa.RecordBatch], columns: Sequence[Column | SkippedColumn], tables: Forbidden
 ) -> Iterator[list[npt.NDArray[Any]]]:
     """For each batch, the codes or scaled values (n,) of `columns`, the texts of one that no query
-    asks; after the first bad value, `SEARCHED` batches are searched before a ``ValueError``.
+    asks; after the first bad value or impossible combination, `SEARCHED` batches are searched
+    before a ``ValueError``.
     """
-    first_row, searched, bad = 0, 0, BadValues()
+    first_row, searched, bad, broken = 0, 0, BadValues(), BadValues()
+    tables = within(tables, [column.name for column in columns])
     for batch in batches:
         values = [
             _readable(batch.column(i), column, first_row, bad) for i, column in enumerate(columns)
         ]
+        if not bad:  # else some codes have no meaning
+            _check_possible(values, columns, tables, first_row, broken)
         first_row += batch.num_rows
-        if not bad:
+        if not bad and not broken:
             yield values
         elif searched == SEARCHED:
-            raise bad.error(more=True)
+            raise (bad or broken).error(more=True)
         else:
             searched += 1
-    if bad:
-        raise bad.error()
+    if bad or broken:
+        raise (bad or broken).error()
+
+
+def _check_possible(
+    values: Sequence[npt.NDArray[Any]],
+    columns: Sequence[Column | SkippedColumn],
+    tables: Forbidden,
+    first_row: int,
+    broken: BadValues,
+) -> None:
+    """Note the records whose combination of levels the schema declares impossible."""
+    codes: dict[str, Any] = {c.name: v for c, v in zip(columns, values, strict=True)}
+    for names, table in tables.items():
+        found = impossible(codes, {names: table})
+        broken.add(" x ".join(names), first_row, found, "possible by the schema", POSSIBLE_REMEDY)
+
+
+def parts_of(columns: Sequence[Column | JoinedColumn], schema: Schema) -> list[Column]:
+    """The columns to read, some of which are parts of joined columns."""
+    names = (c.names if isinstance(c, JoinedColumn) else (c.name,) for c in columns)
+    return [schema.column(name) for own in names for name in own]
+
+
+def joined_codes(
+    chunks: Iterator[list[npt.NDArray[Any]]],
+    columns: Sequence[Column | JoinedColumn | SkippedColumn],
+) -> Iterator[list[npt.NDArray[Any]]]:
+    """The codes of `columns`, from those of their `parts_of`."""
+    for values in chunks:
+        left = iter(values)
+        yield [
+            c.numbers([np.asarray(next(left)) for _ in c.names])
+            if isinstance(c, JoinedColumn)
+            else next(left)
+            for c in columns
+        ]
 
 
 def _readable(
@@ -455,17 +499,18 @@ def _scaled(numbers: FloatArray, column: RealColumn, note: Note) -> FloatArray:
     return 2 * ((numbers - low) / (high - low)) - 1
 
 
-def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
+def columns_for(universe: Universe, schema: Schema) -> tuple[Column | JoinedColumn, ...]:
     """The columns of `schema` that make up a record of `universe`, in its order; ``ValueError`` if
     `schema` is drafted or does not fit, so callers that withdraw the claim themselves pass the
-    confirmed schema.
+    confirmed schema. A `CategoricalProduct` can name `Schema.joined` columns.
     """
     require_type(schema, Schema, "schema")
     schema.check_public()
     match universe:
         case CategoricalProduct():
+            joined = {} if set(universe.names) <= set(schema.names) else schema.joined
             return tuple(
-                _with_levels(schema.column(name), levels)
+                _with_levels(joined.get(name) or schema.column(name), levels)
                 for name, levels in universe.columns.items()
             )
         case BooleanCube(d=d) if len(schema.columns) == d:
@@ -494,7 +539,7 @@ def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
             raise ValueError(f"records cannot be encoded for {universe!r}")
 
 
-def _with_levels(column: Column, levels: int) -> Column:
+def _with_levels(column: Column | JoinedColumn, levels: int) -> Column | JoinedColumn:
     """Return `column`; ``ValueError`` if it is real or has another number of levels."""
     if isinstance(column, RealColumn):
         raise ValueError(
@@ -508,7 +553,9 @@ def _with_levels(column: Column, levels: int) -> Column:
 
 
 def encoded(
-    chunks: Iterator[list[npt.NDArray[Any]]], columns: tuple[Column, ...], universe: Universe
+    chunks: Iterator[list[npt.NDArray[Any]]],
+    columns: tuple[Column | JoinedColumn, ...],
+    universe: Universe,
 ) -> Iterator[npt.NDArray[Any]]:
     for values in chunks:
         match universe:

@@ -50,8 +50,24 @@ list of columns, each with the additional key ``name``, and are still read.
 A text that is the label of a level, such as ``[18, 65)`` or ``2024 Q1``, is read as this level; so
 synthetic records can be read by the schema that they were made with.
 
+What no record can be is declared beside ``columns``, too, by the labels of levels as in results:
+
+.. code-block:: json
+
+    {
+      "impossible": [{"smoker": ["never"], "cigarettes": ["1-9", "10+"]}],
+      "refines": {"county": {"region": {"north": ["A", "B"], "south": ["C"]}}}
+    }
+
+* ``impossible`` lists objects of two columns or more: no record has one of these levels in each.
+* ``refines`` says of a column (county) to which level of a coarser one (region) its levels belong.
+
+Records that break a declaration are refused. Impossible cells of tables then are 0 without noise,
+and tables of a column are sums of those of the column that refines it.
+
 Columns of the records that the schema does not declare are ignored, as are those of kind ``skip``.
-Categories, edges, days and bounds are public, so they must be known without the records.
+Categories, edges, days, bounds and what is impossible are public, so they must be known without the
+records.
 """
 
 from __future__ import annotations
@@ -60,6 +76,8 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from geomdp._validation import listed, require_type
@@ -78,6 +96,17 @@ from geomdp.data.columns import (
     check_name,
 )
 from geomdp.data.frames import is_polars
+from geomdp.data.possible import (
+    Forbidden,
+    JoinedColumn,
+    Pattern,
+    Refinement,
+    forbidden,
+    joined_columns,
+    pattern_of,
+    patterns_of,
+    refinement_of,
+)
 from geomdp.workloads.finite import Histogram
 from geomdp.workloads.tables import MarginalTables
 from geomdp.workloads.universes import CategoricalProduct, SymmetricCube
@@ -123,6 +152,8 @@ class Schema:
         Columns of the records that are known and not used.
     csv : CsvFormat
         How CSV files of the records are written.
+    impossible, refines : sequence
+        What no record can be; see `declare`.
 
     Examples
     --------
@@ -141,6 +172,8 @@ class Schema:
     columns: tuple[Column, ...]
     skipped: tuple[SkippedColumn, ...] = ()
     csv: CsvFormat = COMMAS
+    impossible: tuple[Pattern, ...] = ()
+    refines: tuple[Refinement, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", listed(self.columns, "columns"))
@@ -160,6 +193,13 @@ class Schema:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(f"a schema must have each column once, {repeated} occur more often")
+        if self.impossible or self.refines:
+            labels = self.labels
+            impossible = tuple(pattern_of(each, labels) for each in self.impossible)
+            object.__setattr__(self, "impossible", impossible)
+            refines = tuple(refinement_of(*each, labels) for each in self.refines)
+            object.__setattr__(self, "refines", refines)
+            _ = self.forbidden
 
     def __repr__(self) -> str:
         levels = self.levels
@@ -181,8 +221,85 @@ class Schema:
         raise ValueError(f"the schema has no column {name!r}, it has {list(self.names)}")
 
     def select(self, names: Sequence[str]) -> Schema:
-        """The schema of the columns called `names`, in that order, without skipped columns."""
-        return Schema(tuple(self.column(name) for name in names), csv=self.csv)
+        """The schema of the columns called `names`, in that order, without skipped columns.
+
+        It keeps what is declared impossible about these columns alone.
+        """
+        chosen = set(names)
+        return Schema(
+            tuple(self.column(name) for name in names),
+            csv=self.csv,
+            impossible=tuple(each for each in self.impossible if {*dict(each)} <= chosen),
+            refines=tuple(each for each in self.refines if {*each[:2]} <= chosen),
+        )
+
+    def declare(
+        self,
+        *,
+        impossible: Sequence[Mapping[str, Sequence[str]]] = (),
+        refines: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]] | None = None,
+    ) -> Schema:
+        """The schema, with more declarations of what no record can be.
+
+        Declarations must be known without the records: which are possible is public. Records that
+        break them are refused, by their number and rows. `geomdp.release` adds no noise to
+        impossible cells, and less to others, because a record can change less.
+
+        Parameters
+        ----------
+        impossible : sequence of mappings
+            Each has at least two discrete columns, with labels of levels: no record has one of
+            these levels in every column.
+        refines : mapping
+            For a column, the coarser column that it refines, and for each level of the coarser one
+            its own levels: ``{"county": {"region": {"north": ["A", "B"], "south": ["C"]}}}``. Each
+            level of the finer column must occur.
+
+        Returns
+        -------
+        Schema
+            A new schema. ``ValueError`` if a column or level is unknown, or no record is possible.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import geomdp as gd
+        >>> schema = gd.data.Schema.from_dict({"smoker": bool, "daily": ["none", "1-9", "10+"]})
+        >>> schema = schema.declare(impossible=[{"smoker": ["false"], "daily": ["1-9", "10+"]}])
+        >>> schema.to_dict()["impossible"]
+        [{'smoker': ['false'], 'daily': ['1-9', '10+']}]
+        >>> records = pd.DataFrame({"smoker": [True, False], "daily": ["1-9", "10+"]})
+        >>> try:
+        ...     gd.release(records, schema, "marginals:2", epsilon=1.0)
+        ... except ValueError as reason:
+        ...     print(str(reason).partition(" (")[0])
+        records must be possible by the schema: row 1, column 'smoker x daily' is not
+        """
+        added = tuple(
+            (fine, coarse, inside)
+            for fine, given in (refines or {}).items()
+            for coarse, inside in (given.items() if isinstance(given, Mapping) else [("", given)])
+        )
+        return replace(
+            self,
+            impossible=(*self.impossible, *impossible),  # type: ignore[arg-type]  # made a pattern
+            refines=(*self.refines, *added),  # type: ignore[arg-type]
+        )
+
+    @cached_property
+    def forbidden(self) -> Forbidden:
+        """Which combinations of levels are declared impossible, by the columns concerned."""
+        if not (self.impossible or self.refines):
+            return {}
+        labels = self.labels
+        refined = (each for own in self.refines for each in patterns_of(own, labels))
+        return forbidden([*self.impossible, *refined], labels)
+
+    @cached_property
+    def joined(self) -> dict[str, JoinedColumn]:
+        """The discrete columns by name, some of them joined (`joined_columns`)."""
+        columns = joined_columns(self.labels, self.forbidden, all_linked=False)
+        return {column.name: column for column in columns}
 
     @property
     def caveat(self) -> str:
@@ -293,8 +410,9 @@ class Schema:
             alone: the key is the name of a column, and the value is a mapping such as
             ``{"edges": [0, 18, 65], "missing": True}``, a list of categories, or the type ``bool``.
         """
-        declared, csv = _declarations(columns)
-        return cls(*_columns(declared), csv)
+        declared, csv, more = _declarations(columns)
+        schema = cls(*_columns(declared), csv)
+        return schema.declare(**more) if more else schema
 
     @classmethod
     def from_dtypes(cls, frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str] = ()) -> Schema:
@@ -328,11 +446,21 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as the object of a schema file."""
-        return _document((*self.columns, *self.skipped), self.csv)
+        return _document((*self.columns, *self.skipped), self.csv) | self._declared
 
     def to_json(self) -> str:
         """The schema as the text of a schema file, with one line for each column."""
-        return document_text((*self.columns, *self.skipped), self.csv)
+        return document_text((*self.columns, *self.skipped), self.csv, self._declared)
+
+    @property
+    def _declared(self) -> dict[str, Any]:
+        impossible = [{name: list(own) for name, own in each} for each in self.impossible]
+        refines: dict[str, dict[str, dict[str, list[str]]]] = {}
+        for fine, coarse, parts in self.refines:
+            inside = {level: list(own) for level, own in parts}
+            refines.setdefault(fine, {})[coarse] = inside
+        stated = {"impossible": impossible, "refines": refines}
+        return {key: value for key, value in stated.items() if value}
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
@@ -353,12 +481,17 @@ def _document(columns: Sequence[Column | SkippedColumn], csv: CsvFormat) -> dict
     return {"format": FORMAT, "version": VERSION, **written, "columns": declared}
 
 
-def document_text(columns: Sequence[Column | SkippedColumn], csv: CsvFormat) -> str:
-    """The text of a schema file, with one line for each column."""
+def document_text(
+    columns: Sequence[Column | SkippedColumn],
+    csv: CsvFormat,
+    declared: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """The text of a schema file, with one line for each column and each declaration."""
     document = _document(columns, csv)
     lines = ",\n    ".join(_line(*each) for each in document.pop("columns").items())
     head = "".join(f"  {_line(key, value)},\n" for key, value in document.items())
-    return f'{{\n{head}  "columns": {{\n    {lines}\n  }}\n}}'
+    tail = "".join(f",\n  {_line(key, value)}" for key, value in declared.items())
+    return f'{{\n{head}  "columns": {{\n    {lines}\n  }}{tail}\n}}'
 
 
 def _line(name: str, declaration: object) -> str:
@@ -373,8 +506,10 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
-def _declarations(document: object) -> tuple[list[tuple[object, object]], CsvFormat]:
-    """The columns (name, declaration) and the format of a schema file or mapping of columns."""
+def _declarations(
+    document: object,
+) -> tuple[list[tuple[object, object]], CsvFormat, dict[str, Any]]:
+    """The columns (name, declaration), the format and what else is declared in a schema file."""
     if not isinstance(document, Mapping):
         raise ValueError(f"a schema must be an object; {REMEDY}")
     stated, columns = (document.get("format"), document.get("version")), document.get("columns")
@@ -383,16 +518,21 @@ def _declarations(document: object) -> tuple[list[tuple[object, object]], CsvFor
         inside = columns.values() if isinstance(columns, Mapping) else ()
         if any(isinstance(each, Mapping) for each in inside):
             raise ValueError(f"a schema file must state its format and version; {REMEDY}")
-        return list(document.items()), COMMAS
-    known = set(document) <= {"format", "version", "columns", "csv", "$schema"}
+        return list(document.items()), COMMAS, {}
+    more = {key: document[key] for key in ("impossible", "refines") if key in document}
+    known = set(document) <= {"format", "version", "columns", "csv", "$schema", *more}
     if known and stated == (FORMAT, VERSION) and isinstance(columns, Mapping):
-        return list(columns.items()), _csv(document.get("csv", {}))
-    if known and stated == (FORMAT, 1) and isinstance(columns, list):
-        return [_named(position, entry) for position, entry in enumerate(columns)], COMMAS
+        if not isinstance(more.get("impossible", []), list):
+            raise ValueError(f"impossible must be a list, got {more['impossible']!r}")
+        if not isinstance(more.get("refines", {}), Mapping):
+            raise ValueError(f"refines must be an object, got {more['refines']!r}")
+        return list(columns.items()), _csv(document.get("csv", {})), more
+    if known and not more and stated == (FORMAT, 1) and isinstance(columns, list):
+        return [_named(position, entry) for position, entry in enumerate(columns)], COMMAS, {}
     raise ValueError(
         f"a schema must have the format {FORMAT!r}, the version {VERSION}, an object of "
-        f"columns and no other keys but csv, got format {stated[0]!r}, version {stated[1]!r} and "
-        f"the keys {list(document)}; {REMEDY}"
+        f"columns and no other keys but csv, impossible and refines, got format {stated[0]!r}, "
+        f"version {stated[1]!r} and the keys {list(document)}; {REMEDY}"
     )
 
 

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from geomdp._typing import IntArray
 from geomdp._validation import require_type, whole
-from geomdp.data.columns import Column, DiscreteColumn, RealColumn, SkippedColumn
-from geomdp.data.encoding import column_codes, columns_for, encoded
+from geomdp.data.columns import Column, RealColumn, SkippedColumn
+from geomdp.data.encoding import column_codes, columns_for, encoded, joined_codes, parts_of
 from geomdp.data.frames import CHUNK_ROWS, Frame, Partition, RecordsError, Source, quiet
+from geomdp.data.possible import JoinedColumn
 from geomdp.data.queries import opened
 from geomdp.data.schema import Schema
 from geomdp.workloads import Marginals, Parities
@@ -469,13 +470,42 @@ def count_records(
             raise ValueError(f"person is for tables only, and {workload!r} needs the records")
         n = sum(len(chunk) for chunk in encode_source(source, schema, workload.universe))
         return EncodedRecords(n, source, schema, workload.universe)
-    recount = partial(_count_tables, source, discrete, client=client, bound=given)
+    read = Read(schema, columns)
+    recount = partial(_count_tables, source, read, client=client, bound=given)
     return CountedRecords(workload.universe, recount(tables), recount, max_rows_per_person)
+
+
+@dataclass(frozen=True)
+class Read:
+    """How records are read: the columns, some joined, and their schema."""
+
+    schema: Schema
+    columns: tuple[Column | JoinedColumn, ...]
+
+    @property
+    def levels(self) -> list[int]:
+        return [len(column.labels) for column in self.columns if not isinstance(column, RealColumn)]
+
+    def codes(self, source: Source, person: str | None = None) -> Iterator[list[npt.NDArray[Any]]]:
+        """The codes (n,) of each column for chunks of all parts, and the texts of `person`. If the
+        source has several parts, an error names the part.
+        """
+        last = [] if person is None else [SkippedColumn(person)]
+        read = [*parts_of(self.columns, self.schema), *last]
+        for part in source.parts:
+            chunks = part.chunks([column.name for column in read])
+            codes = column_codes(chunks, read, self.schema.forbidden)
+            try:
+                yield from joined_codes(codes, [*self.columns, *last])
+                continue
+            except RecordsError as error:
+                message = _named(error, source, part)
+            raise RecordsError(message)
 
 
 def _count_tables(
     source: Source,
-    columns: Sequence[DiscreteColumn],
+    columns: Read,
     tables: Sequence[Table],
     *,
     client: Client | None,
@@ -483,15 +513,12 @@ def _count_tables(
 ) -> Tallies:
     if client is not None:
         return _count_on_cluster(source, columns, tables, client)
-    codes = _codes(source, columns) if bound[0] is None else _kept_codes(source, columns, bound)
+    codes = columns.codes(source) if bound[0] is None else _kept_codes(source, columns, bound)
     return _tallied(codes, columns, tables)
 
 
-def _tallied(
-    chunks: Iterator[list[Codes]], columns: Sequence[DiscreteColumn], tables: Sequence[Table]
-) -> Tallies:
-    start = Tallies.empty([len(column.labels) for column in columns], tables)
-    return reduce(Tallies.with_records, chunks, start)
+def _tallied(chunks: Iterator[list[Codes]], columns: Read, tables: Sequence[Table]) -> Tallies:
+    return reduce(Tallies.with_records, chunks, Tallies.empty(columns.levels, tables))
 
 
 #: The rows that are kept of each person. Equal records of a person are numbered, in any order.
@@ -503,18 +530,14 @@ QUALIFY ? >= row_number() OVER (PARTITION BY person
 """
 
 
-def _kept_codes(
-    source: Source, columns: Sequence[DiscreteColumn], bound: Bound
-) -> Iterator[list[Codes]]:
+def _kept_codes(source: Source, columns: Read, bound: Bound) -> Iterator[list[Codes]]:
     """The codes (n,) of each column for chunks of the rows that are kept, of all parts together."""
     for batch in quiet(_kept_records(source, columns, bound), f"{source.name} cannot be counted"):
         records = np.frombuffer(b"".join(batch.column(0).to_pylist()), dtype=np.uint16)
-        yield list(records.reshape(-1, len(columns)).astype(np.int64).T)
+        yield list(records.reshape(-1, len(columns.columns)).astype(np.int64).T)
 
 
-def _kept_records(
-    source: Source, columns: Sequence[DiscreteColumn], bound: Bound
-) -> Iterator[pa.RecordBatch]:
+def _kept_records(source: Source, columns: Read, bound: Bound) -> Iterator[pa.RecordBatch]:
     """Records as bytes, two for each code."""
     import pyarrow as pa
 
@@ -522,7 +545,7 @@ def _kept_records(
     assert person is not None
     with opened(None) as connection:
         connection.execute("CREATE TABLE people (person VARCHAR, record BLOB)")
-        for *codes, persons in _codes(source, [*columns, SkippedColumn(person)]):
+        for *codes, persons in columns.codes(source, person):
             records = np.stack(codes, axis=1).astype(np.uint16)
             width, own = pa.binary(2 * len(codes)), pa.py_buffer(records.tobytes())
             packed = pa.FixedSizeBinaryArray.from_buffers(width, len(records), [None, own])
@@ -531,23 +554,11 @@ def _kept_records(
         yield from connection.sql(KEPT, params=[most]).to_arrow_reader(CHUNK_ROWS)
 
 
-def _codes(
-    source: Source, columns: Sequence[Column | SkippedColumn]
-) -> Iterator[list[npt.NDArray[Any]]]:
-    """`column_codes` for all parts of a source. If it has several, an error names the part."""
-    for part in source.parts:
-        try:
-            yield from column_codes(part.chunks([column.name for column in columns]), columns)
-            continue
-        except RecordsError as error:
-            message = _named(error, source, part)
-        raise RecordsError(message)
-
-
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
     """Encode all parts of a source. If the source has several parts, an error names the part."""
     columns = columns_for(universe, schema)
-    return encoded(_codes(source.written_as(schema.csv), columns), columns, universe)
+    codes = Read(schema, columns).codes(source.written_as(schema.csv))
+    return encoded(codes, columns, universe)
 
 
 def _named(error: RecordsError, source: Source, part: Source) -> str:
@@ -557,7 +568,7 @@ def _named(error: RecordsError, source: Source, part: Source) -> str:
 
 
 def _count_on_cluster(
-    source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table], client: Client
+    source: Source, columns: Read, tables: Sequence[Table], client: Client
 ) -> Tallies:
     """Counts on a Dask cluster: one task per part counts, and a tree of tasks adds the counts."""
     counts: list[Future] = []
@@ -579,7 +590,7 @@ def _count_on_cluster(
 def _tally_task(
     part: Source | pd.DataFrame,
     name: str,
-    columns: Sequence[DiscreteColumn],
+    columns: Read,
     tables: Sequence[Table],
 ) -> Tallies | str:
     """The counts of one part, or the message of an error, which must not be raised here: Dask would
@@ -587,7 +598,7 @@ def _tally_task(
     """
     source = part if isinstance(part, Source) else Frame(part)
     try:
-        return _tallied(_codes(source, columns), columns, tables)
+        return _tallied(columns.codes(source), columns, tables)
     except RecordsError as error:
         return f"{name}: {error}"
 

@@ -191,15 +191,21 @@ def _rank(draws: int, beta: float) -> int:
     return math.ceil((draws + 1) * (1 - beta))
 
 
-def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
+def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise | MappedNoise]:
     """Whether a uniform point of the body of this noise takes many tries by rejection."""
+    if isinstance(noise, MappedNoise):
+        return len(noise.parts) == 1 and _is_slow(noise.parts[0].noise)
     if not isinstance(noise, PairedNoise | ConeNoise):
         return False
     return isinstance(noise.body, TableMoments) and noise.body.cut
 
 
-def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
+def _replayed(noise: PairedNoise | ConeNoise | MappedNoise) -> FloatArray:
     """Draws (512, m) from two each of the 1024 points in `moments.draws`, with new radii."""
+    if isinstance(noise, MappedNoise):
+        (part,) = noise.parts
+        assert isinstance(part.noise, PairedNoise | ConeNoise)
+        return np.asarray((part.matrix @ _replayed(part.noise).T).T)
     # The points come from another random stream, so the radii are independent of the points.
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)
 

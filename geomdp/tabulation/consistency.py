@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import conjugate_gradients
+from geomdp._numerics.linalg import conjugate_gradients, significant
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import nearest_in_simplex
 from geomdp.geometry.projection import ConeProjector, Projector
@@ -33,6 +33,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.projected import (
+    STANDARD_ERRORS,
     is_relaxed,
     reachable_body,
     relative_tolerance,
@@ -41,7 +42,7 @@ from geomdp.mechanisms.projected import (
 )
 from geomdp.privacy import Adjacency
 from geomdp.tabulation.entropic import Chosen, Fits, JointTables, cost_of
-from geomdp.tabulation.tasks import Table, Task
+from geomdp.tabulation.tasks import Possible, PossibleNoise, Table, Task
 
 #: Largest size of a universe for which answers other than cells of tables are projected on the
 #: sensitivity polytope, in about a hundred steps of 20 ms for this size.
@@ -52,6 +53,9 @@ MAX_ELEMENTS = 1 << 20
 MAX_COST = 4e8
 #: Tables are not fitted if the noise of a cell is below this share of the mean cell.
 LEAST_NOISE = 0.02
+#: Largest number of possible cells whose hull is computed, for a projection of tables with
+#: impossible cells: an eigendecomposition of half a minute.
+MAX_LISTED = 1 << 12
 #: Duality gap of projections on polytopes, divided by the mean squared noise. It adds at most twice
 #: itself to the squared error, and can be larger for tiny noise (`relative_tolerance`).
 GAP_SHARE = 1e-3
@@ -108,7 +112,12 @@ class Consistency:
     def __init__(
         self, task: Task, mechanism: Mechanism, adjacency: Adjacency, *, projected: bool = False
     ) -> None:
-        self.task, self.adjacency = task, adjacency
+        self.task, self.adjacency, possible = task, adjacency, task.possible
+        additive = additive_within(mechanism)
+        self._noise: PossibleNoise | None = None
+        if possible is not None and additive is not None:
+            # The answers of the measured tables must not be moved before those asked are.
+            mechanism, self._noise = additive, PossibleNoise(possible, additive)
         self._fits = None if projected else self._possible_fits(mechanism)
         #: The mechanism to release with. Fits need its noisy answers, not answers that it projects.
         self.mechanism = mechanism = self._fits.mechanism if self._fits else mechanism
@@ -120,20 +129,26 @@ class Consistency:
         #: Whether the answers are projected on K. Cells of tables are never projected on K.
         self._is_projected_on_polytope = self._is_additive and listed and not task.tables
         shared = not self._projects_itself and task.tables_share_columns
-        self._is_projected_together = shared and fits(task.tables)
+        if possible is None:
+            self._is_projected_together = shared and fits(task.tables)
+        else:
+            few = int(possible.live.sum()) <= MAX_LISTED
+            self._is_projected_together = few and fits(possible.model.tables)
 
     def _possible_fits(self, mechanism: Mechanism) -> Fits | None:
         """Fits to the noise in `mechanism`; None where `Consistency` says that there are none."""
         additive = additive_within(mechanism)
         if additive is None or not self.task.tables or self.adjacency is Adjacency.ADD_REMOVE:
             return None
-        weights = [weight for _, weight in self._places]
-        noise = math.sqrt(squared_noise_limit(additive) / self.task.workload.n_queries)
-        if noise < LEAST_NOISE * sum(weights) / self.task.workload.n_queries:
+        weights, possible = [weight for _, weight in self._places], self.task.possible
+        noise, count = additive.predicted_rmse, self.task.workload.n_queries
+        if possible is not None:
+            noise, count = self.task.predicted(additive), int(possible.live.sum())
+        if noise.value + STANDARD_ERRORS * noise.stderr < LEAST_NOISE * sum(weights) / count:
             return None
-        if cost_of(self.task.tables) > MAX_COST:
+        if cost_of(self.task.tables if possible is None else possible.model.tables) > MAX_COST:
             return None
-        found = Fits(JointTables(self.task.tables, weights), additive)
+        found = Fits(JointTables(self.task.tables, weights, possible), additive, self._noise)
         return found if found.shows_noise else None
 
     @property
@@ -170,16 +185,18 @@ class Consistency:
         if not self._is_projected_together:
             return None
         weights = [weight for _, weight in self._places]
-        return LocalPolytope(self.task.tables, weights, self.adjacency)
+        return LocalPolytope(self.task.tables, weights, self.adjacency, self.task.possible)
 
-    @property
+    @cached_property
     def _places(self) -> list[tuple[slice, float]]:
-        """For each table, the slice of the answers that holds the cells, and the weight."""
-        found, start = [], 0
+        """For each table, the slice of the answers with its possible cells, and the weight."""
+        found, start, first = [], 0, 0
         for table in self.task.tables:
             weight = 1.0 if self.task.weights is None else float(self.task.weights[start])
-            found.append((slice(start, start + table.n_cells), weight))
-            start += table.n_cells
+            cells, start = slice(start, start + table.n_cells), start + table.n_cells
+            live = self.task.possible.live[cells].sum() if self.task.possible else table.n_cells
+            found.append((slice(first, first + int(live)), weight))
+            first += int(live)
         return found
 
     def set_up(self) -> None:
@@ -189,7 +206,17 @@ class Consistency:
         _ = self._local_polytope
 
     def applied(self, released: Release) -> Adjusted:
-        """The release with consistent answers, and with a prediction of their error."""
+        """The release with consistent answers, and with a prediction of their error.
+
+        ``released`` answers the workload, and the result the queries of the task.
+        """
+        possible = self.task.possible
+        if possible is None:
+            return self._adjusted(released)
+        found = self._adjusted(possible.released(released, self.mechanism))
+        return replace(found, released=possible.spread_release(found.released))
+
+    def _adjusted(self, released: Release) -> Adjusted:
         if self._fits is None:
             return Adjusted(self._projected(released), self._form)
         bound = self._fits.predicted_rmse
@@ -246,19 +273,20 @@ def _at_most(released: Release, gap: float = 0.0) -> Prediction:
 
 def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatArray:
     """The answers times n, rounded to whole numbers (m,), each by less than 1; if tables add up,
-    all are rounded down, and then those with the largest remainders up.
+    all are rounded down, and then those with the largest remainders up. Tables that are sums of
+    cells of another one, which refines them, become those sums.
     """
     counts = answers * n
-    if form not in ADDING_UP:
-        return np.rint(counts)
     # Without 1e-9, rounding down would take 1 from a whole count with a small rounding error.
-    rounded, start = np.floor(counts + 1e-9), 0
-    for table in task.tables:
+    rounded, start = np.floor(counts + 1e-9) if form in ADDING_UP else np.rint(counts), 0
+    for table in task.tables if form in ADDING_UP else ():
         place = slice(start, start + table.n_cells)
         missing = n - int(rounded[place].sum())
         remainders = counts[place] - rounded[place]
         rounded[place][np.argsort(-remainders, kind="stable")[:missing]] += 1
         start = place.stop
+    for coarse, fine, sums in task.possible.refined(task.tables) if task.possible else ():
+        rounded[coarse] = sums @ rounded[fine]
     return rounded
 
 
@@ -309,17 +337,27 @@ class LocalPolytope:
     """
 
     def __init__(
-        self, tables: Sequence[Table], weights: Sequence[float], adjacency: Adjacency
+        self,
+        tables: Sequence[Table],
+        weights: Sequence[float],
+        adjacency: Adjacency,
+        possible: Possible | None = None,
     ) -> None:
-        self.tables, self.weights = tuple(tables), tuple(weights)
-        sizes = [table.n_cells for table in self.tables]
+        self.weights = tuple(weights)
         #: An upper bound on the distance of two points of total 1.
         self._reach = math.sqrt(2 * sum(weight**2 for weight in self.weights))
+        if possible is not None:
+            tables, weights = possible.model.tables, [1.0] * len(possible.model.tables)
+        sizes = [table.n_cells for table in tables]
         #: The answers if records are spread evenly over all combinations of levels: no cell is 0.
-        self.centre = np.repeat(np.array(self.weights) / sizes, sizes)
-        self._basis = _interactions(
-            self.tables, self.weights, whole=adjacency is Adjacency.ADD_REMOVE
-        )
+        self.centre = np.repeat(np.array(weights) / sizes, sizes)
+        self._basis = _interactions(tables, weights, whole=adjacency is Adjacency.ADD_REMOVE)
+        if possible is not None:
+            # The possible cells, with their weights, are sums of the cells of the model.
+            self.centre = np.asarray(possible.model.matrix @ self.centre)
+            spread = (possible.model.matrix @ self._basis).toarray()
+            squares, turned = np.linalg.eigh(spread @ spread.T)
+            self._basis = sp.csr_array(turned[:, significant(squares)])
         self._transpose = sp.csr_array(self._basis.T)
 
     @property

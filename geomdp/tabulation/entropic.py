@@ -26,8 +26,8 @@ from geomdp._numerics.linalg import conjugate_gradients
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.mechanisms import AdditiveMechanism, Prediction, PredictionKind
-from geomdp.mechanisms.projected import noise_limit_source, squared_noise_limit
-from geomdp.tabulation.tasks import Table
+from geomdp.mechanisms.projected import STANDARD_ERRORS, noise_limit_source, squared_noise_limit
+from geomdp.tabulation.tasks import Possible, PossibleNoise, Table, codes_of
 
 # The tables of a distribution, and the adjoint map
 
@@ -39,30 +39,44 @@ class JointTables:
     """The map A from distributions p on a product of columns to the cells of tables (m,).
 
     The cells of a table are multiplied by its weight. Columns are joined if a table contains both;
-    p is a product over the sets of joined columns.
+    p is a product over the sets of joined columns. With `possible`, p is on the combinations of
+    levels that are possible, and A gives the possible cells.
     """
 
-    def __init__(self, tables: Sequence[Table], weights: Sequence[float]) -> None:
-        ends = list(itertools.accumulate(table.n_cells for table in tables))
-        places = [slice(end - t.n_cells, end) for end, t in zip(ends, tables, strict=True)]
-        self.n_cells, self.tables, self.table_weights = ends[-1], tables, weights
+    def __init__(
+        self, tables: Sequence[Table], weights: Sequence[float], possible: Possible | None = None
+    ) -> None:
+        sizes = [table.n_cells for table in tables]
+        self.tables, self.table_weights = tables, weights
+        #: Which cells of the tables (m,) are possible.
+        self.live = np.ones(sum(sizes), dtype=np.bool_) if possible is None else possible.live
         #: The squared length of the tables of one combination of levels.
         self.squared_reach = sum(weight**2 for weight in weights)
-        self.weights = np.repeat(weights, [table.n_cells for table in tables])
-        self._starts = np.array([place.start for place in places])
+        self.weights = np.repeat(weights, sizes)[self.live]
+        before = np.concatenate([[0], np.cumsum(self.live)])
+        self._starts = before[np.cumsum(sizes) - sizes]
+        self._model = None if possible is None else possible.model
+        #: The map from the cells of the tables of p to those asked, with their weights.
+        self.matrix = sp.csr_array(sp.diags_array(self.weights))
+        if self._model is not None:
+            self.matrix, tables = self._model.matrix, self._model.tables
+        self.adjoint = sp.csr_array(self.matrix.T)
+        self.n_cells = int(self.matrix.shape[0])
+        ends = list(itertools.accumulate(table.n_cells for table in tables))
+        places = [np.arange(end - t.n_cells, end) for end, t in zip(ends, tables, strict=True)]
         self._parts = []
         for chosen in _joined(tables):
-            place = np.concatenate([np.arange(self.n_cells)[places[i]] for i in chosen])
+            place = np.concatenate([places[i] for i in chosen])
             self._parts.append((place, _Joined([tables[i] for i in chosen])))
 
     def fitted(self, scores: FloatArray) -> tuple[FloatArray, float]:
         """A p (m,) for p proportional to e^(A^T scores), and the logarithm of the divisor of p."""
-        cells, logarithm, scores = np.empty(self.n_cells), 0.0, scores * self.weights
+        scores = self.adjoint @ scores
+        cells, logarithm = np.empty(len(scores)), 0.0
         for place, part in self._parts:
             cells[place], own = part.fitted(scores[place])
             logarithm += own
-        cells *= self.weights
-        return cells, logarithm
+        return self.matrix @ cells, logarithm
 
     def farthest(self, scores: FloatArray) -> float:
         """An upper bound on KL(q || p) for all distributions q, with p as in `fitted`."""
@@ -79,22 +93,22 @@ class JointTables:
         draws. The order of the records is random, and sets of joined columns are independent.
         """
         found: dict[str, npt.NDArray[np.intp]] = {}
-        scores = scores * self.weights
+        scores = self.adjoint @ scores
         for place, part in self._parts:
             positions = (np.arange(count) + rng.random()) / count
             found |= part.combinations(scores[place], rng.permutation(positions))
-        return found
+        return found if self._model is None else codes_of(self._model.columns, found)
 
     def covariance(self, scores: FloatArray) -> CellCovariance:
         """The map v -> A Cov_p A^T v, where A^T v is a function of a random combination from p."""
-        return CellCovariance(self, scores * self.weights)
+        return CellCovariance(self, self.adjoint @ scores)
 
 
 class CellCovariance:
     """See `JointTables.covariance`; it holds p, one array for each set of joined columns."""
 
     def __init__(self, joint: JointTables, scores: FloatArray) -> None:
-        self._weights = joint.weights
+        self._matrix, self._adjoint = joint.matrix, joint.adjoint
         self._parts = []
         for place, part in joint._parts:
             cells, logarithm = part.fitted(scores[place])
@@ -104,13 +118,12 @@ class CellCovariance:
             self._parts.append((place, part, p, cells))
 
     def __call__(self, v: FloatArray) -> FloatArray:
-        v = v * self._weights
+        v = self._adjoint @ v
         product = np.empty_like(v)
         for place, part, p, cells in self._parts:
             weighted = part.weighted(p, v[place])
             product[place] = weighted - cells * float(cells @ v[place])
-        product *= self._weights
-        return product
+        return np.asarray(self._matrix @ product)
 
 
 class _Joined:
@@ -280,17 +293,17 @@ def _indicator(names: tuple[str, ...], columns: dict[str, int]) -> FloatArray:
 
 
 class Tree:
-    """The prior that noisy tables (m,) suggest, from `draws` (b, m) of their noise.
+    """The prior that noisy tables suggest, from `draws` (b, m) of their noise.
 
     The 1-way tables of this distribution are those of the noisy tables, moved towards even levels.
     Columns are independent, except for pairs of them on a tree. From the 2-way tables that depart
     from a product by more than twice their noise, those of the most information are taken that form
-    no cycle. Source: Chow and Liu 1968.
+    no cycle. Cells that are not possible are 0. Source: Chow and Liu 1968.
     """
 
-    def __init__(
-        self, tables: Sequence[Table], weights: Sequence[float], draws: FloatArray
-    ) -> None:
+    def __init__(self, joint: JointTables, draws: FloatArray) -> None:
+        tables, weights, self._live = joint.tables, joint.table_weights, joint.live
+        draws = self._spread(draws)
         sizes = _sizes(tables)
         self._sizes = np.array([*sizes.values()])
         self._starts = np.cumsum(self._sizes) - self._sizes
@@ -325,8 +338,15 @@ class Tree:
         #: Whether the draws show the noise of all columns and pairs.
         self.shows_noise = bool((self._floors > 0).all() and all(p.noise > 0 for p in self._pairs))
 
+    def _spread(self, cells: FloatArray) -> FloatArray:
+        """All cells (..., m) from those that are possible."""
+        found = np.zeros((*cells.shape[:-1], len(self._live)))
+        found[..., self._live] = cells
+        return found
+
     def scores(self, noisy: FloatArray) -> FloatArray:
-        """Scores (m,) of the prior, as in `JointTables.fitted`."""
+        """Scores of the prior, as in `JointTables.fitted`, for noisy possible cells."""
+        noisy = self._spread(noisy)
         levels = self._levels(noisy)
         scores = np.asarray(self._places @ np.log(levels))
         found = filter(None, (pair.ratios(noisy, levels) for pair in self._pairs))
@@ -336,7 +356,7 @@ class Tree:
             if one is not two:
                 scores[pair.place] += ratios / pair.weight
                 groups |= dict.fromkeys(one | two, one | two)
-        return scores
+        return scores[self._live]
 
     def _levels(self, noisy: FloatArray) -> FloatArray:
         """The 1-way tables, moved towards even levels as far as their noise says (by the rule of
@@ -564,13 +584,23 @@ class Fits:
     E z^2 <= m s^2. A projection has e <= z.
     """
 
-    def __init__(self, joint: JointTables, mechanism: AdditiveMechanism) -> None:
+    def __init__(
+        self,
+        joint: JointTables,
+        mechanism: AdditiveMechanism,
+        noise: PossibleNoise | None = None,
+    ) -> None:
         self._joint, self.mechanism = joint, mechanism
         self._square = squared_noise_limit(mechanism)
+        if noise is not None:
+            predicted = noise.predicted
+            limit = predicted.value + STANDARD_ERRORS * predicted.stderr
+            self._square = limit**2 * joint.n_cells
         rng = np.random.default_rng(PUBLIC_SEED)
         count = min(max(DRAWN_CELLS // joint.n_cells, 2), 8)
-        self._draws = mechanism.noise.sample(rng, count) / mechanism.n
-        tree = Tree(joint.tables, joint.table_weights, self._draws)
+        law = mechanism.noise if noise is None else noise.law
+        self._draws = law.sample(rng, count) / mechanism.n
+        tree = Tree(joint, self._draws)
         #: The priors: uniform, and a tree.
         self._priors: tuple[Prior, Prior] = (np.zeros_like, tree.scores)
         #: Whether the draws show the noise of all columns. Rare noise on whole numbers may be 0 in
@@ -615,7 +645,7 @@ class Fits:
     @property
     def _variance(self) -> float:
         """s^2, the mean variance of a cell."""
-        return self._square / self._joint.n_cells
+        return float(self._square / self._joint.n_cells)
 
     def _path(self, noisy: FloatArray, prior: Prior) -> Iterator[Trial]:
         """Fits to one prior, until a search fails or the estimate has risen."""

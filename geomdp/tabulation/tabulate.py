@@ -28,7 +28,7 @@ from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP,
 from geomdp.tabulation import ways
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
 from geomdp.tabulation.entropic import Chosen
-from geomdp.tabulation.tasks import Asked, Table, Task, task_of
+from geomdp.tabulation.tasks import Asked, PossibleNoise, Table, Task, task_of
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
@@ -232,6 +232,8 @@ def release(
     released = chosen.release(counted, rng=rng, ledger=ledger)
     released = replace(released, guarantee=released.guarantee.without_claim(task.caveat))
     if last is None:
+        if task.possible is not None:
+            released = task.possible.spread_release(task.possible.released(released, chosen))
         return Tabulation(released, task, chosen, Form.NOISY, integers)
     LOG.info("making answers consistent")
     found = last.applied(released)
@@ -422,6 +424,11 @@ class Tabulation:
     @property
     def statement(self) -> str:
         """Properties of the answers, in words."""
+        said = self._said
+        return f"{said}; impossible cells are 0" if self.task.possible is not None else said
+
+    @property
+    def _said(self) -> str:
         if not self.integers:
             return self.form.value
         if self.fit is not None:
@@ -463,8 +470,16 @@ class Tabulation:
         It does not depend on the data. Post-processing usually lowers the total error over the
         queries, but can raise the error of a single query.
         """
+        if self._possible_noise is not None:
+            assert self.task.possible is not None
+            return self.task.possible.spread(self._possible_noise.deviations) / self._weights
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
+
+    @cached_property
+    def _possible_noise(self) -> PossibleNoise | None:
+        possible = self.task.possible
+        return None if possible is None else PossibleNoise(possible, self._additive)
 
     def interval(
         self, confidence: float = 0.95, *, simultaneous: bool = False
@@ -498,8 +513,13 @@ class Tabulation:
     def _reach(self, confidence: float, simultaneous: bool = False) -> FloatArray:
         """Half-widths (m,) of intervals, before they are cut off."""
         widths = simultaneous_half_widths if simultaneous else half_widths
-        additive = self._additive
-        reach = widths(additive.noise, confidence) / additive.n + additive.answer_rounding
+        additive, own = self._additive, self._possible_noise
+        if own is None:
+            reach = widths(additive.noise, confidence) / additive.n + additive.answer_rounding
+        else:
+            assert self.task.possible is not None
+            reach = widths(own.law, confidence) / additive.n + own.rounding
+            reach = self.task.possible.spread(reach)
         return np.asarray(reach / self._weights)
 
     def flagged(self, above: float = WIDE) -> BoolArray:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import plural as _plural
 from geomdp._validation import positive, require_type, whole
 from geomdp.data.columns import CategoricalColumn
+from geomdp.data.possible import JoinedColumn, joined_columns
 from geomdp.data.schema import Schema
+from geomdp.geometry.projection import Estimate
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, PredictionKind, Release
+from geomdp.mechanisms.additive_noise.base import NEGLIGIBLE, additive_within
+from geomdp.noise.base import mean_estimate
+from geomdp.noise.differences import DRAWS
+from geomdp.noise.knorm import MappedNoise, Part
+from geomdp.noise.tails import public_blocks
 from geomdp.tabulation.ways import MEAN, PREFIXES, RANGES, WAYS, Way, ordered, spans
 from geomdp.workloads import (
     ChosenTables,
@@ -29,6 +40,10 @@ from geomdp.workloads import (
 )
 from geomdp.workloads.base import Workload
 
+#: Largest dimension of noise whose covariance matrix (128 MB) is computed.
+MAX_COVARIANCE = 1 << 12
+#: Number of draws of larger noise that are in memory at a time.
+BLOCK_DRAWS = 16
 #: The chosen columns in order, each with the labels of its codes 0, 1, ....
 ColumnLabels = Mapping[str, Sequence[str]]
 
@@ -48,7 +63,8 @@ class Table:
 @dataclass(frozen=True)
 class Task:
     """A workload to release, with names for its columns and queries, and for its tables and their
-    weights (m,) if the queries are cells of tables; without `schema` it knows labels only.
+    weights (m,) if the queries are cells of tables; without `schema` it knows labels only. With
+    `possible`, the answers to `workload` determine the possible cells, and the others are 0.
 
     If some columns are asked by `ways`, their queries stand for cells in the tables `products`.
     """
@@ -62,6 +78,7 @@ class Task:
     schema: Schema | None = None
     products: tuple[Table, ...] = ()
     ways: Mapping[str, Way] = field(default_factory=dict)
+    possible: Possible | None = None
 
     @property
     def shown(self) -> tuple[Table, ...]:
@@ -88,11 +105,23 @@ class Task:
     @property
     def row(self) -> tuple[str, str]:
         """The queries in words, as a row to print."""
-        return ("queries", f"{self.workload.n_queries}: {self.description}")
+        said = f"{len(self.labels)}: {self.description}"
+        if self.possible is not None:
+            said += f"; {int((~self.possible.live).sum())} cells are declared impossible, and are 0"
+        return ("queries", said)
+
+    def predicted(self, mechanism: Mechanism) -> Prediction:
+        """The predicted error per query of the task, for a mechanism that answers `workload`."""
+        possible = self.possible
+        return mechanism.predicted_rmse if possible is None else possible.predicted(mechanism)
 
     @property
     def tables_share_columns(self) -> bool:
-        """Whether some column is in two tables. Noisy tables can disagree about such a column."""
+        """Whether some column is in two tables. Noisy tables can disagree about such a column, and
+        about what the schema declares impossible.
+        """
+        if self.possible is not None:
+            return True
         columns = [name for table in self.tables for name in table.columns]
         return len(set(columns)) < len(columns)
 
@@ -442,10 +471,10 @@ def task_of(
     checked = [positive(weight, "weights") for weight in given]
     if len(checked) == len(asked):
         if len(parts) == 1:
-            return replace(parts[0], schema=schema.select(parts[0].columns))
+            return _possible(replace(parts[0], schema=schema.select(parts[0].columns)))
         checked = np.repeat(checked, counts).tolist()
     task = _mixed(schema, parts, checked)
-    return replace(task, schema=schema.select(task.columns))
+    return _possible(replace(task, schema=schema.select(task.columns)))
 
 
 def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
@@ -485,3 +514,224 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
     order = parts[0].columns if len(parts) == 1 else schema.labels
     labels: ColumnLabels = {name: schema.labels[name] for name in order if name in ways}
     return _products(labels, [table for table, _ in shown], ways, said, weights)
+
+
+# What the schema declares impossible: tables without impossible cells, which determine the others
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedTables:
+    """Tables of joined columns, and `matrix` (live, cells), which maps their cells to those asked.
+
+    Only the cells asked that are possible have a row. Cells of asked tables have their weights.
+    """
+
+    columns: dict[str, JoinedColumn]
+    tables: tuple[Table, ...]
+    matrix: sp.csr_array
+
+
+def codes_of(
+    columns: Mapping[str, JoinedColumn], levels: Mapping[str, npt.NDArray[np.intp]]
+) -> dict[str, npt.NDArray[np.intp]]:
+    """The codes (n,) of columns, from the levels (n,) of joined columns."""
+    return {
+        name: codes
+        for joined, own in levels.items()
+        for name, codes in zip(columns[joined].names, columns[joined].codes[own].T, strict=True)
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Possible:
+    """The possible cells of tables: which they are, how they are measured, and when they agree.
+
+    Cells (m,) that are not `live` are impossible. The tables `measured` have few cells. Those of
+    `model` have no impossible cells, so the cells asked agree if they follow from a distribution.
+    """
+
+    live: BoolArray
+    measured: JoinedTables
+    model: JoinedTables
+
+    def spread(self, cells: FloatArray) -> FloatArray:
+        """All cells (m,) from those that are possible."""
+        found = np.zeros(len(self.live))
+        found[self.live] = cells
+        return found
+
+    def refined(self, tables: Sequence[Table]) -> Iterator[tuple[slice, slice, sp.csr_array]]:
+        """The slices of two tables, and the map to the cells of the first from the second.
+
+        The first is one of `tables` whose cells are sums of those of another one on all possible
+        records; the second is the (first) table of most possible cells for which this holds.
+
+        Yields
+        ------
+        (slice, slice, csr_array)
+            The places of the coarser table, of the finer one, and the sums.
+        """
+        ends = [*itertools.accumulate((table.n_cells for table in tables), initial=0)]
+        rows, cells = np.flatnonzero(self.live), self.model.matrix.shape[1]
+        found = self.model.matrix.tocoo()
+        inside = sp.csr_array(
+            (np.ones(found.nnz), (rows[found.row], found.col)), (len(self.live), cells)
+        )
+        parts = [inside[a:b] for a, b in itertools.pairwise(ends)]
+        sizes = [int(self.live[a:b].sum()) for a, b in itertools.pairwise(ends)]
+        for t, part in enumerate(parts):
+            best, sums = t, part
+            for f, other in enumerate(parts):
+                apart = part.indices.min() != other.indices.min()  # other tables of the model
+                if apart or (sizes[f], -f) <= (sizes[best], -best):
+                    continue
+                both = part @ other.T
+                if both.nnz == sizes[f]:  # each of its cells meets one of the first table
+                    best, sums = f, both.sign()
+            if best != t:
+                yield slice(ends[t], ends[t + 1]), slice(ends[best], ends[best + 1]), sums
+
+    def spread_release(self, found: Release) -> Release:
+        """The release of all cells (m,), of which the impossible ones are 0."""
+        noisy = None if found.noisy is None else self.spread(found.noisy)
+        return replace(found, answers=self.spread(found.answers), noisy=noisy)
+
+    def released(self, found: Release, mechanism: Mechanism) -> Release:
+        """The release of the possible cells, from that of the measured tables."""
+        matrix = self.measured.matrix
+        return replace(
+            found,
+            answers=matrix @ found.answers,
+            noisy=None if found.noisy is None else matrix @ found.noisy,
+            predicted_rmse=self.predicted(mechanism),
+            workload=None,
+        )
+
+    def predicted(self, mechanism: Mechanism) -> Prediction:
+        """Root mean squared error over the possible cells, before tables are made consistent."""
+        additive = additive_within(mechanism)
+        if additive is not None:
+            return PossibleNoise(self, additive).predicted
+        inner, matrix = mechanism.predicted_rmse, self.measured.matrix
+        # The largest singular value of a matrix is at most the root of its largest sums.
+        square = matrix.sum(axis=0).max() * matrix.sum(axis=1).max()
+        stretch = math.sqrt(square * matrix.shape[1] / matrix.shape[0])
+        source = f"{inner.source}; times at most {stretch:.4g} for sums of cells"
+        value, kind = inner.value * stretch, PredictionKind.UPPER_BOUND
+        return Prediction(value, kind, source, inner.stderr * stretch)
+
+
+class PossibleNoise:
+    """The noise of a mechanism on the possible cells, whose law is public."""
+
+    def __init__(self, possible: Possible, mechanism: AdditiveMechanism) -> None:
+        self._matrix, self._mechanism = possible.measured.matrix, mechanism
+        #: The noise on sums.
+        self.law = MappedNoise([Part(mechanism.noise, self._matrix)])
+        #: Largest change of each possible cell by rounding, as `answer_rounding`.
+        self.rounding = np.asarray(self._matrix @ mechanism.answer_rounding)
+
+    @cached_property
+    def _squares(self) -> tuple[FloatArray, Estimate]:
+        """The variances of `law`, exact or from public draws, and their sum."""
+        law = self.law
+        if self._mechanism.noise.dimension <= MAX_COVARIANCE:
+            return law.variances(), law.second_moment()
+        total, lengths = np.zeros(law.dimension), []
+        for block in public_blocks(law.sample, DRAWS, BLOCK_DRAWS):
+            total += (block**2).sum(axis=0)
+            lengths.append((block**2).sum(axis=1))
+        return total / DRAWS, mean_estimate(np.concatenate(lengths))
+
+    @property
+    def deviations(self) -> FloatArray:
+        """Standard deviation of each possible cell, a mean."""
+        return np.asarray(np.sqrt(self._squares[0]) / self._mechanism.n)
+
+    @property
+    def predicted(self) -> Prediction:
+        """As `AdditiveMechanism.predicted_rmse`, over the possible cells."""
+        moment, count = self._squares[1], len(self.rounding)
+        value = math.sqrt(moment.value / count) / self._mechanism.n
+        stderr = value * moment.stderr / (2 * moment.value)
+        rounding = math.sqrt(float(np.mean(self.rounding**2)))
+        total = math.hypot(value, rounding)
+        exact = total <= value * (1 + NEGLIGIBLE)
+        kind = PredictionKind.EXACT if exact else PredictionKind.UPPER_BOUND
+        source = "E||Z||^2 of the noise on the possible cells (JL-L14)"
+        if moment.samples:
+            source += f"; E||Z||^2 from {moment.samples} public draws"
+        return Prediction(value if exact else total, kind, source, stderr)
+
+
+def _possible(task: Task) -> Task:
+    """The task with measured tables of possible cells, if its schema declares impossible ones."""
+    assert task.schema is not None
+    if not task.tables or not task.schema.forbidden:
+        return task
+    labels = task.schema.labels
+    joined = joined_columns(labels, task.schema.forbidden, all_linked=True)
+    weights = [1.0] * len(task.tables)
+    if task.weights is not None:
+        starts = itertools.accumulate((t.n_cells for t in task.tables[:-1]), initial=0)
+        weights = [float(task.weights[start]) for start in starts]
+    model, _ = _followed(task.tables, weights, joined, weighted=False)
+    live = np.diff(model.matrix.indptr) > 0
+    measured, own = _followed(task.tables, weights, [*task.schema.joined.values()], weighted=True)
+    used = {name for table in measured.tables for name in table.columns}
+    sizes = {name: len(c.codes) for name, c in measured.columns.items() if name in used}
+    k = len(measured.tables[0].columns)
+    named = [table.columns for table in measured.tables]
+    if task.weights is None and named == [*itertools.combinations(sizes, k)]:
+        workload: Workload = MarginalTables(sizes, k)
+    else:
+        workload = ChosenTables(sizes, named, own)
+    kept = [replace(each, matrix=each.matrix[live]) for each in (measured, model)]
+    return replace(task, workload=workload, possible=Possible(live, *kept))
+
+
+def _followed(
+    asked: Sequence[Table],
+    weights: Sequence[float],
+    joined: Sequence[JoinedColumn],
+    *,
+    weighted: bool,
+) -> tuple[JoinedTables, list[float]]:
+    """Tables of joined columns from which those asked follow, and their weights: 1, or if
+    `weighted` the largest weight of a table that follows from them.
+    """
+    by_name = {column.name: column for column in joined}
+    holder = {name: i for i, column in enumerate(joined) for name in column.names}
+    sets = [tuple(sorted({holder[name] for name in table.columns})) for table in asked]
+    kept = sorted(s for s in {*sets} if not any({*s} < {*other} for other in sets))
+    sizes = [len(column.codes) for column in joined]
+    cells = [math.prod(sizes[i] for i in own) for own in kept]
+    starts = [*itertools.accumulate(cells, initial=0)]
+    # Each table asked is summed from the smallest table that has its columns.
+    sources = [min((k for k, s in enumerate(kept) if {*s} >= {*own}), key=cells.__getitem__)
+               for own in sets]  # fmt: skip
+    largest = [1.0] * len(kept)
+    if weighted:
+        used = [*zip(sources, weights, strict=True)]
+        largest = [max(w for source, w in used if source == k) for k in range(len(kept))]
+    rows, columns, values, first = [], [], [], 0
+    for table, weight, source in zip(asked, weights, sources, strict=True):
+        own = kept[source]
+        grid = np.indices([sizes[i] for i in own]).reshape(len(own), -1)
+        levels = {joined[i].name: found for i, found in zip(own, grid, strict=True)}
+        codes = codes_of(by_name, levels)
+        shape = [len(levels) for levels in table.levels]
+        rows.append(first + np.ravel_multi_index([codes[name] for name in table.columns], shape))
+        columns.append(starts[source] + np.arange(cells[source]))
+        values.append(np.full(cells[source], weight / largest[source]))
+        first += table.n_cells
+    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    matrix = sp.csr_array(entries, shape=(first, starts[-1]))
+    tables = tuple(
+        Table(
+            tuple(joined[i].name for i in own),
+            tuple(tuple(map(str, joined[i].labels)) for i in own),
+        )
+        for own in kept
+    )
+    return JoinedTables(by_name, tables, matrix), largest

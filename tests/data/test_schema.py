@@ -172,7 +172,7 @@ def document(*entries, **replaced):
         ("{", "a schema must be JSON"),
         ("[]", "a schema must be an object; write"),
         ("{}", "at least 1 column"),
-        (document(more=1), "no other keys but csv, got .* and the keys .*'more'"),
+        (document(more=1), "no other keys but csv, .*, got .* and the keys .*'more'"),
         (document(version=2), "got format 'geomdp schema', version 2"),
         (document(version=3, columns={}), "got format 'geomdp schema', version 3"),
         (document(format="x"), "got format 'x', version 1"),

@@ -281,7 +281,7 @@ import sys
 from geomdp.cli import main
 from geomdp.data import tallies
 
-def faulty(batches, columns):
+def faulty(batches, *columns):
     record = next(iter(batches)).to_pylist()
     raise TypeError("an error of the program")
 

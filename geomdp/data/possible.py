@@ -1,0 +1,220 @@
+"""What a record can be: combinations of levels that a schema declares impossible.
+
+A pattern names levels of some columns, and a record with one of these levels in every column is
+impossible. A refinement, such as county in region, is a list of patterns: for each region, all
+counties of other regions. Patterns are declared, so they are public, and records that match one are
+refused. Columns that patterns link can be read as one joined column, whose levels are the possible
+combinations of theirs. A table of joined columns has no impossible cells, and determines the tables
+of its parts.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from geomdp._typing import BoolArray, IntArray
+
+#: Columns, each with the levels that together are impossible.
+Pattern: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+#: A column, the coarser column that it refines, and each level of that with its own levels.
+Refinement: TypeAlias = tuple[str, str, Pattern]
+#: The labels of the codes of columns.
+Labels: TypeAlias = Mapping[str, Sequence[str]]
+#: For some columns, whether each combination of their levels is impossible.
+Forbidden: TypeAlias = dict[tuple[str, ...], BoolArray]
+
+#: Largest number of combinations of levels that are listed: 2^24 truth values are 16 MB.
+MAX_COMBINATIONS = 1 << 24
+#: Largest number of levels of a joined column.
+MAX_JOINED = 1 << 16
+
+
+# Declarations
+
+
+def pattern_of(given: object, labels: Labels) -> Pattern:
+    """The pattern that `given` declares, a mapping of at least two columns to levels."""
+    if not isinstance(given, Mapping | tuple) or len(given) < 2:
+        raise ValueError(
+            "impossible must list objects of at least 2 columns with levels, such as "
+            f'{{"smoker": ["never"], "cigarettes": ["1-9", "10+"]}}, got {given!r}'
+        )
+    return tuple(
+        (name, _levels(name, levels, labels, "impossible")) for name, levels in _pairs(given)
+    )
+
+
+def refinement_of(fine: str, coarse: str, given: object, labels: Labels) -> Refinement:
+    """The refinement that `given` declares: the levels of each level of the coarser column."""
+    inside = _pairs(given)
+    if not inside:
+        raise ValueError(
+            'refines must be written {"county": {"region": {"north": ["A", "B"], "south": ["C"]}}} '
+            f"for the column county in region, got {given!r} for {fine!r}"
+        )
+    _levels(coarse, [level for level, _ in inside], labels, "refines")
+    parts = tuple((level, _levels(fine, own, labels, "refines")) for level, own in inside)
+    left = set(labels[fine]).difference(*(own for _, own in parts))
+    if left or fine == coarse:
+        wrong = f"{sorted(left)} left out" if left else f"{fine!r} twice"
+        raise ValueError(
+            f"refines must place every level of {fine!r} in a level of another column, got {wrong}"
+        )
+    return fine, coarse, parts
+
+
+def _pairs(given: object) -> list[tuple[str, object]]:
+    if isinstance(given, Mapping):
+        return list(given.items())
+    return list(given) if isinstance(given, tuple) else []
+
+
+def _levels(name: object, given: object, labels: Labels, key: str) -> tuple[str, ...]:
+    if name not in labels:
+        raise ValueError(f"{key} must name discrete columns ({', '.join(labels)}), got {name!r}")
+    assert isinstance(name, str)
+    levels = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    unknown = [level for level in levels if level not in labels[name]]
+    if not levels or unknown or len(set(levels)) < len(levels):
+        raise ValueError(
+            f"{key} must list different levels of {name!r} ({', '.join(labels[name])}), "
+            f"got {given!r}"
+        )
+    return tuple(levels)
+
+
+def patterns_of(refinement: Refinement, labels: Labels) -> list[Pattern]:
+    """The combinations that a refinement makes impossible; levels it does not name have none."""
+    fine, coarse, parts = refinement
+    inside = dict(parts)
+    apart = (
+        (level, tuple(own for own in labels[fine] if own not in inside.get(level, ())))
+        for level in labels[coarse]
+    )
+    return [((coarse, (level,)), (fine, others)) for level, others in apart if others]
+
+
+def forbidden(patterns: Sequence[Pattern], labels: Labels) -> Forbidden:
+    """For each set of columns of a pattern, whether a combination of levels is impossible."""
+    found: Forbidden = {}
+    for pattern in patterns:
+        chosen = dict(pattern)
+        names = tuple(name for name in labels if name in chosen)
+        shape = [len(labels[name]) for name in names]
+        if math.prod(shape) > MAX_COMBINATIONS:
+            raise ValueError(
+                "columns of an impossible combination must have at most 2^24 combinations of "
+                f"levels, got {math.prod(shape)} for {', '.join(names)}"
+            )
+        matched = ([level in chosen[name] for level in labels[name]] for name in names)
+        own = functools.reduce(np.multiply.outer, map(np.array, matched))
+        found[names] = found.get(names, np.zeros(shape, dtype=bool)) | own
+    return found
+
+
+# Joined columns
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedColumn:
+    """Columns read as one, whose levels are the possible combinations `codes` (levels, columns)."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    codes: IntArray = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return " x ".join(self.names)
+
+    @property
+    def labels(self) -> range:
+        """One label for each level, by its number alone."""
+        return range(len(self.codes))
+
+    def numbers(self, codes: Sequence[IntArray]) -> IntArray:
+        """The levels (n,) of possible records, from the codes (n,) of the columns."""
+        cells = np.ravel_multi_index(tuple(codes), self.sizes)
+        order = np.ravel_multi_index(tuple(self.codes.T), self.sizes)  # increases
+        return np.asarray(np.searchsorted(order, cells), dtype=np.int64)
+
+
+def joined_columns(labels: Labels, tables: Forbidden, *, all_linked: bool) -> list[JoinedColumn]:
+    """The columns of `labels`, some of them joined.
+
+    Columns are joined if the possible combinations have no more degrees of freedom than the columns
+    apart: at most as many, less 1, as the sum of their levels less 1. With `all_linked`, all
+    columns that patterns link are joined, so that no impossible combination is left; ``ValueError``
+    if a joined column then has more than 2^16 levels.
+    """
+    groups = [
+        JoinedColumn((name,), (len(own),), np.arange(len(own))[:, None])
+        for name, own in labels.items()
+    ]
+    while True:
+        found = None
+        for one, other in itertools.combinations(groups, 2):
+            both = {*one.names, *other.names}
+            if not any({*one.names} & {*c} and {*other.names} & {*c} for c in tables):
+                continue
+            if not all_linked and not any(
+                {*c} <= both and {*c} & {*one.names} and {*c} & {*other.names} for c in tables
+            ):
+                continue
+            union = _joined(one, other, [*labels], tables)
+            freedom = len(one.codes) + len(other.codes) - 2
+            if all_linked and (union is None or len(union.codes) > MAX_JOINED):
+                raise ValueError(
+                    "columns that impossible combinations link must have at most 2^16 possible "
+                    f"combinations of levels; {', '.join((*one.names, *other.names))} have more"
+                )
+            if union is None or (not all_linked and len(union.codes) - 1 > freedom):
+                continue
+            if found is None or len(union.codes) - freedom < found[0]:
+                found = len(union.codes) - freedom, one, other, union
+        if found is None:
+            break
+        _, one, other, union = found
+        groups = [union if group is one else group for group in groups if group is not other]
+    return groups
+
+
+def _joined(
+    one: JoinedColumn, other: JoinedColumn, order: Sequence[str], tables: Forbidden
+) -> JoinedColumn | None:
+    """The possible combinations of two groups; None if there are too many to list."""
+    if len(one.codes) * len(other.codes) > MAX_COMBINATIONS:
+        return None
+    first, second = np.indices((len(one.codes), len(other.codes))).reshape(2, -1)
+    codes = dict(zip(one.names, one.codes[first].T, strict=True))
+    codes |= dict(zip(other.names, other.codes[second].T, strict=True))
+    sizes = dict(zip((*one.names, *other.names), (*one.sizes, *other.sizes), strict=True))
+    names = tuple(name for name in order if name in sizes)
+    kept = ~impossible(codes, tables)
+    if math.prod(sizes.values()) > MAX_COMBINATIONS:
+        return None
+    found = np.stack([codes[name][kept] for name in names], axis=1)
+    found = found[np.lexsort(found.T[::-1])]
+    if len(found) == 0:
+        raise ValueError(f"the schema declares all combinations of {', '.join(names)} impossible")
+    return JoinedColumn(names, tuple(sizes[name] for name in names), found)
+
+
+def impossible(codes: Mapping[str, IntArray], tables: Forbidden) -> BoolArray:
+    """Whether each record (n,) has an impossible combination, as far as the given columns tell."""
+    found = np.zeros(len(next(iter(codes.values()))), dtype=bool)
+    for names, table in within(tables, codes).items():
+        found |= table[tuple(codes[name] for name in names)]
+    return found
+
+
+def within(tables: Forbidden, names: Collection[str]) -> Forbidden:
+    """The tables whose columns are all among `names`."""
+    return {own: table for own, table in tables.items() if all(name in names for name in own)}
