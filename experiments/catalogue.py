@@ -20,6 +20,7 @@ SCRIPTS = (
     "experiments.error.entropic_fits",
     "experiments.error.accuracy_frontier",
     "experiments.error.unequal_targets",
+    "experiments.error.impossible_cells",
     "experiments.moments.covariance_error",
     "experiments.moments.covariance_bounds",
     "experiments.moments.covariance_joint",
