@@ -179,7 +179,10 @@ def column_codes(
             _readable(batch.column(i), column, first_row, bad) for i, column in enumerate(columns)
         ]
         if not bad:  # else some codes have no meaning
-            _check_possible(values, columns, tables, first_row, broken)
+            codes: dict[str, Any] = {c.name: v for c, v in zip(columns, values, strict=True)}
+            for names, table in tables.items():
+                found, named = impossible(codes, {names: table}), " x ".join(names)
+                broken.add(named, first_row, found, "possible by the schema", POSSIBLE_REMEDY)
         first_row += batch.num_rows
         if not bad and not broken:
             yield values
@@ -189,20 +192,6 @@ def column_codes(
             searched += 1
     if bad or broken:
         raise (bad or broken).error()
-
-
-def _check_possible(
-    values: Sequence[npt.NDArray[Any]],
-    columns: Sequence[Column | SkippedColumn],
-    tables: Forbidden,
-    first_row: int,
-    broken: BadValues,
-) -> None:
-    """Note the records whose combination of levels the schema declares impossible."""
-    codes: dict[str, Any] = {c.name: v for c, v in zip(columns, values, strict=True)}
-    for names, table in tables.items():
-        found = impossible(codes, {names: table})
-        broken.add(" x ".join(names), first_row, found, "possible by the schema", POSSIBLE_REMEDY)
 
 
 def parts_of(columns: Sequence[Column | JoinedColumn], schema: Schema) -> list[Column]:

@@ -159,51 +159,40 @@ def joined_columns(labels: Labels, tables: Forbidden, *, all_linked: bool) -> li
         for name, own in labels.items()
     ]
     while True:
-        found = None
+        found = []
         for one, other in itertools.combinations(groups, 2):
             both = {*one.names, *other.names}
-            if not any({*one.names} & {*c} and {*other.names} & {*c} for c in tables):
-                continue
-            if not all_linked and not any(
-                {*c} <= both and {*c} & {*one.names} and {*c} & {*other.names} for c in tables
-            ):
-                continue
-            union = _joined(one, other, [*labels], tables)
-            freedom = len(one.codes) + len(other.codes) - 2
-            if all_linked and (union is None or len(union.codes) > MAX_JOINED):
-                raise ValueError(
-                    "columns that impossible combinations link must have at most 2^16 possible "
-                    f"combinations of levels; {', '.join((*one.names, *other.names))} have more"
-                )
-            if union is None or (not all_linked and len(union.codes) - 1 > freedom):
-                continue
-            if found is None or len(union.codes) - freedom < found[0]:
-                found = len(union.codes) - freedom, one, other, union
-        if found is None:
-            break
-        _, one, other, union = found
+            linking = [c for c in tables if {*c} & {*one.names} and {*c} & {*other.names}]
+            if linking and (all_linked or any({*c} <= both for c in linking)):
+                union = _joined(one, other, [*labels], tables)
+                more = len(union.codes) - 1 - (len(one.codes) - 1 + len(other.codes) - 1)
+                if all_linked or more <= 0:
+                    found.append((more, one, other, union))
+        if not found:
+            return groups
+        _, one, other, union = min(found, key=lambda each: each[0])
         groups = [union if group is one else group for group in groups if group is not other]
-    return groups
 
 
 def _joined(
     one: JoinedColumn, other: JoinedColumn, order: Sequence[str], tables: Forbidden
-) -> JoinedColumn | None:
-    """The possible combinations of two groups; None if there are too many to list."""
-    if len(one.codes) * len(other.codes) > MAX_COMBINATIONS:
-        return None
-    first, second = np.indices((len(one.codes), len(other.codes))).reshape(2, -1)
-    codes = dict(zip(one.names, one.codes[first].T, strict=True))
-    codes |= dict(zip(other.names, other.codes[second].T, strict=True))
+) -> JoinedColumn:
+    """The possible combinations of two groups; ``ValueError`` for none, or too many."""
     sizes = dict(zip((*one.names, *other.names), (*one.sizes, *other.sizes), strict=True))
     names = tuple(name for name in order if name in sizes)
-    kept = ~impossible(codes, tables)
-    if math.prod(sizes.values()) > MAX_COMBINATIONS:
-        return None
-    found = np.stack([codes[name][kept] for name in names], axis=1)
+    pairs = len(one.codes) * len(other.codes)
+    found = np.zeros((0, len(names)), dtype=np.int64)
+    if pairs <= MAX_COMBINATIONS:
+        first, second = np.divmod(np.arange(pairs), len(other.codes))
+        codes = dict(zip(one.names, one.codes[first].T, strict=True))
+        codes |= dict(zip(other.names, other.codes[second].T, strict=True))
+        found = np.stack([codes[name] for name in names], axis=1)[~impossible(codes, tables)]
+    if not 0 < len(found) <= MAX_JOINED:
+        raise ValueError(
+            "columns that impossible combinations link must have 1 to 2^16 possible combinations "
+            f"of levels, got {len(found) or pairs} for {', '.join(names)}"
+        )
     found = found[np.lexsort(found.T[::-1])]
-    if len(found) == 0:
-        raise ValueError(f"the schema declares all combinations of {', '.join(names)} impossible")
     return JoinedColumn(names, tuple(sizes[name] for name in names), found)
 
 

@@ -117,7 +117,7 @@ class Consistency:
         self._noise: PossibleNoise | None = None
         if possible is not None and additive is not None:
             # The answers of the measured tables must not be moved before those asked are.
-            mechanism, self._noise = additive, PossibleNoise(possible, additive)
+            mechanism, self._noise = additive, possible.noise(additive)
         self._fits = None if projected else self._possible_fits(mechanism)
         #: The mechanism to release with. Fits need its noisy answers, not answers that it projects.
         self.mechanism = mechanism = self._fits.mechanism if self._fits else mechanism

@@ -476,10 +476,10 @@ class Tabulation:
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
 
-    @cached_property
+    @property
     def _possible_noise(self) -> PossibleNoise | None:
         possible = self.task.possible
-        return None if possible is None else PossibleNoise(possible, self._additive)
+        return None if possible is None else possible.noise(self._additive)
 
     def interval(
         self, confidence: float = 0.95, *, simultaneous: bool = False

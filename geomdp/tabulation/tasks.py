@@ -553,6 +553,14 @@ class Possible:
     live: BoolArray
     measured: JoinedTables
     model: JoinedTables
+    _last: PossibleNoise | None = None
+
+    def noise(self, mechanism: AdditiveMechanism) -> PossibleNoise:
+        """The noise on the possible cells; that of the last mechanism is kept."""
+        if self._last is None or self._last.mechanism is not mechanism:
+            object.__setattr__(self, "_last", PossibleNoise(self.measured.matrix, mechanism))
+        assert self._last is not None
+        return self._last
 
     def spread(self, cells: FloatArray) -> FloatArray:
         """All cells (m,) from those that are possible."""
@@ -611,7 +619,7 @@ class Possible:
         """Root mean squared error over the possible cells, before tables are made consistent."""
         additive = additive_within(mechanism)
         if additive is not None:
-            return PossibleNoise(self, additive).predicted
+            return self.noise(additive).predicted
         inner, matrix = mechanism.predicted_rmse, self.measured.matrix
         # The largest singular value of a matrix is at most the root of its largest sums.
         square = matrix.sum(axis=0).max() * matrix.sum(axis=1).max()
@@ -624,18 +632,18 @@ class Possible:
 class PossibleNoise:
     """The noise of a mechanism on the possible cells, whose law is public."""
 
-    def __init__(self, possible: Possible, mechanism: AdditiveMechanism) -> None:
-        self._matrix, self._mechanism = possible.measured.matrix, mechanism
+    def __init__(self, matrix: sp.csr_array, mechanism: AdditiveMechanism) -> None:
+        self.mechanism = mechanism
         #: The noise on sums.
-        self.law = MappedNoise([Part(mechanism.noise, self._matrix)])
+        self.law = MappedNoise([Part(mechanism.noise, matrix)])
         #: Largest change of each possible cell by rounding, as `answer_rounding`.
-        self.rounding = np.asarray(self._matrix @ mechanism.answer_rounding)
+        self.rounding = np.asarray(matrix @ mechanism.answer_rounding)
 
     @cached_property
     def _squares(self) -> tuple[FloatArray, Estimate]:
         """The variances of `law`, exact or from public draws, and their sum."""
         law = self.law
-        if self._mechanism.noise.dimension <= MAX_COVARIANCE:
+        if self.mechanism.noise.dimension <= MAX_COVARIANCE:
             return law.variances(), law.second_moment()
         total, lengths = np.zeros(law.dimension), []
         for block in public_blocks(law.sample, DRAWS, BLOCK_DRAWS):
@@ -646,13 +654,13 @@ class PossibleNoise:
     @property
     def deviations(self) -> FloatArray:
         """Standard deviation of each possible cell, a mean."""
-        return np.asarray(np.sqrt(self._squares[0]) / self._mechanism.n)
+        return np.asarray(np.sqrt(self._squares[0]) / self.mechanism.n)
 
     @property
     def predicted(self) -> Prediction:
         """As `AdditiveMechanism.predicted_rmse`, over the possible cells."""
         moment, count = self._squares[1], len(self.rounding)
-        value = math.sqrt(moment.value / count) / self._mechanism.n
+        value = math.sqrt(moment.value / count) / self.mechanism.n
         stderr = value * moment.stderr / (2 * moment.value)
         rounding = math.sqrt(float(np.mean(self.rounding**2)))
         total = math.hypot(value, rounding)
@@ -686,8 +694,8 @@ def _possible(task: Task) -> Task:
         workload: Workload = MarginalTables(sizes, k)
     else:
         workload = ChosenTables(sizes, named, own)
-    kept = [replace(each, matrix=each.matrix[live]) for each in (measured, model)]
-    return replace(task, workload=workload, possible=Possible(live, *kept))
+    measured, model = (replace(own, matrix=own.matrix[live]) for own in (measured, model))
+    return replace(task, workload=workload, possible=Possible(live, measured, model))
 
 
 def _followed(

@@ -11,7 +11,7 @@ import pytest
 import geomdp as gd
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.tabulation.consistency import LocalPolytope
-from geomdp.tabulation.tasks import PossibleNoise, task_of
+from geomdp.tabulation.tasks import task_of
 from tests.data.test_possible import NESTED, PLAIN, SCHEMA, SKIP, allowed, frame
 
 PURE, RHO = gd.PureDP(1.0), gd.ZCDP(0.5)
@@ -86,6 +86,21 @@ def test_sensitivities_are_those_of_possible_records(asked):
     plain = task_of(PLAIN, asked).workload
     if asked != ["histogram"]:
         assert task.workload.l1_diameter() < plain.l1_diameter()
+
+
+def test_each_table_is_summed_from_the_smallest_that_has_its_columns():
+    task = task_of(SCHEMA, QUESTIONS["pairs"])
+    measured, sizes = task.possible.measured, task.workload.table_sizes
+    inside = [{n for j in t.columns for n in measured.columns[j].names} for t in measured.tables]
+    used = np.diff(measured.matrix.indptr)
+    start = 0
+    for table, live in zip(task.tables, np.split(task.possible.live, np.cumsum(
+        [t.n_cells for t in task.tables])[:-1]), strict=True):  # fmt: skip
+        cells = used[start : start + live.sum()].sum()
+        start += live.sum()
+        assert cells == min(
+            size for size, names in zip(sizes, inside, strict=True) if {*table.columns} <= names
+        )
 
 
 def loss(noise, change):
@@ -179,7 +194,7 @@ def test_predictions_are_the_error_of_the_possible_cells(kind, asked):
         mechanism = kind(task.workload, n=50, privacy=PURE)
     except ValueError:
         pytest.skip("no cone is known for this workload")
-    prediction, noise = task.predicted(mechanism), PossibleNoise(task.possible, mechanism)
+    prediction, noise = task.predicted(mechanism), task.possible.noise(mechanism)
     matrix = task.possible.measured.matrix.toarray()
     covariance = matrix @ mechanism.noise.covariance() @ matrix.T
     expected = np.sqrt(np.diag(covariance)) / 50
@@ -197,7 +212,7 @@ def test_large_noise_is_predicted_from_draws(monkeypatch):
     mechanism = gd.mechanisms.Laplace(task.workload, n=50, privacy=PURE)
     exact = task.predicted(mechanism)
     monkeypatch.setattr("geomdp.tabulation.tasks.MAX_COVARIANCE", 1)
-    drawn = task.predicted(mechanism)
+    drawn = task.predicted(mechanism.with_n(50))  # another object, whose noise is not known yet
     assert exact.stderr == 0 < drawn.stderr < 0.05 * exact.value
     assert abs(drawn.value - exact.value) < 5 * drawn.stderr
     assert "1024 public draws" in drawn.source
