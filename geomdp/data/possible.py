@@ -41,7 +41,7 @@ MAX_JOINED = 1 << 16
 
 def pattern_of(given: object, labels: Labels) -> Pattern:
     """The pattern that `given` declares, a mapping of at least two columns to levels."""
-    if not isinstance(given, Mapping | tuple) or len(given) < 2:
+    if len(_pairs(given)) < 2:
         raise ValueError(
             "impossible must list objects of at least 2 columns with levels, such as "
             f'{{"smoker": ["never"], "cigarettes": ["1-9", "10+"]}}, got {given!r}'
@@ -51,35 +51,38 @@ def pattern_of(given: object, labels: Labels) -> Pattern:
     )
 
 
-def refinement_of(fine: str, coarse: str, given: object, labels: Labels) -> Refinement:
-    """The refinement that `given` declares: the levels of each level of the coarser column."""
-    inside = _pairs(given)
+def refinement_of(given: object, labels: Labels) -> Refinement:
+    """The refinement that `given` declares: two columns, and the levels in each of the second."""
+    fine, coarse, own = given if isinstance(given, tuple) and len(given) == 3 else (given, "", ())
+    inside = _pairs(own)
     if not inside:
         raise ValueError(
             'refines must be written {"county": {"region": {"north": ["A", "B"], "south": ["C"]}}} '
-            f"for the column county in region, got {given!r} for {fine!r}"
+            f"for the column county in region, got {own!r} for {fine!r}"
         )
     _levels(coarse, [level for level, _ in inside], labels, "refines")
     parts = tuple((level, _levels(fine, own, labels, "refines")) for level, own in inside)
-    left = set(labels[fine]).difference(*(own for _, own in parts))
+    left = set(labels[str(fine)]).difference(*(own for _, own in parts))
     if left or fine == coarse:
         wrong = f"{sorted(left)} left out" if left else f"{fine!r} twice"
         raise ValueError(
             f"refines must place every level of {fine!r} in a level of another column, got {wrong}"
         )
-    return fine, coarse, parts
+    return str(fine), str(coarse), parts
 
 
 def _pairs(given: object) -> list[tuple[str, object]]:
-    if isinstance(given, Mapping):
-        return list(given.items())
-    return list(given) if isinstance(given, tuple) else []
+    """The items of a mapping, or of a tuple of pairs; none of anything else."""
+    found = list(given.items()) if isinstance(given, Mapping) else given
+    pairs = isinstance(found, list | tuple) and all(
+        isinstance(pair, tuple) and len(pair) == 2 for pair in found
+    )
+    return list(found) if pairs else []  # type: ignore[call-overload]
 
 
 def _levels(name: object, given: object, labels: Labels, key: str) -> tuple[str, ...]:
-    if name not in labels:
+    if not isinstance(name, str) or name not in labels:
         raise ValueError(f"{key} must name discrete columns ({', '.join(labels)}), got {name!r}")
-    assert isinstance(name, str)
     levels = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     unknown = [level for level in levels if level not in labels[name]]
     if not levels or unknown or len(set(levels)) < len(levels):

@@ -193,13 +193,13 @@ class Schema:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(f"a schema must have each column once, {repeated} occur more often")
-        if self.impossible or self.refines:
-            labels = self.labels
-            impossible = tuple(pattern_of(each, labels) for each in self.impossible)
-            object.__setattr__(self, "impossible", impossible)
-            refines = tuple(refinement_of(*each, labels) for each in self.refines)
-            object.__setattr__(self, "refines", refines)
-            _ = self.forbidden
+        impossible, refines = listed(self.impossible, "impossible"), listed(self.refines, "refines")
+        labels = self.labels if impossible or refines else {}
+        patterns = tuple(pattern_of(each, labels) for each in impossible)
+        object.__setattr__(self, "impossible", patterns)
+        refined = tuple(refinement_of(each, labels) for each in refines)
+        object.__setattr__(self, "refines", refined)
+        _ = self.forbidden
 
     def __repr__(self) -> str:
         levels = self.levels
@@ -275,14 +275,16 @@ class Schema:
         ...     print(str(reason).partition(" (")[0])
         records must be possible by the schema: row 1, column 'smoker x daily' is not
         """
+        given_refines = {} if refines is None else refines
+        require_type(given_refines, Mapping, "refines")
         added = tuple(
             (fine, coarse, inside)
-            for fine, given in (refines or {}).items()
+            for fine, given in given_refines.items()
             for coarse, inside in (given.items() if isinstance(given, Mapping) else [("", given)])
         )
         return replace(
             self,
-            impossible=(*self.impossible, *impossible),  # type: ignore[arg-type]  # made a pattern
+            impossible=(*self.impossible, *listed(impossible, "impossible")),  # type: ignore[arg-type]
             refines=(*self.refines, *added),  # type: ignore[arg-type]
         )
 
