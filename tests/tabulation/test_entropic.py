@@ -169,10 +169,10 @@ def test_the_prior_of_independent_columns_is_their_product(case):
     names = [name for name in LEVELS if any(name in t.columns for t in case.tables)]
     own = [share for name, share in zip(LEVELS, levels, strict=True) if name in names]
     truth = case.matrix @ functools.reduce(np.multiply.outer, own).ravel()
-    tree = Tree(case.tables, case.weights, tiny(case))
+    tree = Tree(JointTables(case.tables, case.weights), tiny(case))
     np.testing.assert_allclose(case.joint.fitted(tree.scores(truth))[0], truth, atol=1e-7)
     # Levels are at least as large as the noise, so that no level is excluded.
-    noisy = Tree(case.tables, case.weights, 1e9 * tiny(case))
+    noisy = Tree(JointTables(case.tables, case.weights), 1e9 * tiny(case))
     assert np.isfinite(noisy.scores(-truth)).all()
 
 
@@ -187,7 +187,7 @@ def test_the_prior_of_a_tree_of_columns_is_that_tree(edges):
         factor = np.exp(2 * rng.normal(size=(weights.shape[first], weights.shape[second])))
         weights = weights * factor[everyone[first], everyone[second]]
     truth = case.matrix @ (weights / weights.sum()).ravel()
-    tree = Tree(case.tables, case.weights, tiny(case))
+    tree = Tree(JointTables(case.tables, case.weights), tiny(case))
     np.testing.assert_allclose(case.joint.fitted(tree.scores(truth))[0], truth, atol=1e-6)
 
 
@@ -381,7 +381,7 @@ def test_whole_noise_that_no_public_draw_shows_leaves_a_projection():
 
 def test_levels_that_are_exactly_even_have_an_even_prior(case):
     even = case.joint.fitted(np.zeros(case.joint.n_cells))[0]
-    scores = Tree(case.tables, case.weights, 1e6 * tiny(case)).scores(even)
+    scores = Tree(JointTables(case.tables, case.weights), 1e6 * tiny(case)).scores(even)
     np.testing.assert_allclose(case.joint.fitted(scores)[0], even, atol=1e-12)
 
 
