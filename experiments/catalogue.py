@@ -68,6 +68,7 @@ SCRIPTS = (
     "experiments.benchmarks.exact",
     "experiments.benchmarks.smooth",
     "experiments.benchmarks.release",
+    "experiments.benchmarks.large_files",
 )
 
 

@@ -25,11 +25,7 @@ Run time on one core: quick 4 s, full 2 minutes.
 from __future__ import annotations
 
 import enum
-import json
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,9 +38,10 @@ import pyarrow.parquet as pq
 
 import experiments.engine.tools as ex
 import geomdp as gd
+from experiments.benchmarks.geometry_work.instances import timed
 from experiments.benchmarks.limits import rebased, seconds_of_additions
+from experiments.benchmarks.peaks import SCHEMA, SMOOTHNESS, apart, release_summary
 from experiments.benchmarks.peers.moments import blocked_cosines, blocked_recurrences, fourier
-from experiments.benchmarks.smooth_memory import SCHEMA, SMOOTHNESS
 from geomdp.workloads.smooth import GaussianMixture, Truncation, approximate
 
 PURE = gd.PureDP(1.0)
@@ -86,13 +83,6 @@ class Config:
     repetitions: int  # Number of turns of `in_turns`; memory is measured once
 
 
-def seconds_of(work: Callable[[], object]) -> float:
-    """Processor seconds of one call."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
 def in_turns(
     works: dict[Method, Callable[[], object]],
     repetitions: int,
@@ -103,7 +93,7 @@ def in_turns(
     taken = {method: np.empty(repetitions) for method in works}
     for turn in range(repetitions):
         for method, work in works.items():
-            taken[method][turn] = seconds_of(work)
+            taken[method][turn] = timed(work)[1]
     return [
         {
             "method": method,
@@ -171,25 +161,9 @@ def take_memory(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "records.parquet"
         write_records(path, config.n, rng)
-        command = [sys.executable, "-m", "experiments.benchmarks.smooth_memory"]
-        done = subprocess.run(
-            [*command, str(path), str(config.n), str(config.size)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    found = json.loads(done.stdout)
-    seconds = found["seconds"]
-    return [
-        {
-            "method": Method.CHUNKS,
-            "seconds": seconds,
-            "fastest": seconds,
-            "slowest": seconds,
-            "mib": found["peak"],
-            "sums": None,
-        }
-    ]
+        found = apart(release_summary, path, config.n, config.size)
+    times = dict.fromkeys(("seconds", "fastest", "slowest"), found["seconds"])
+    return [{"method": Method.CHUNKS, **times, "mib": found["mib"], "sums": None}]
 
 
 def write_records(path: Path, n: int, rng: np.random.Generator) -> None:

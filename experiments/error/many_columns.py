@@ -32,7 +32,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.benchmarks.smooth_memory import peak_mib
+from experiments.benchmarks.peaks import peak_mib
 
 #: Number of records of one release, and its zCDP parameter rho.
 N, RHO = 1000, 0.5
@@ -226,7 +226,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
             ex.draw_theory(axes, known.index, known.predicted, "black", "_")
             ex.draw_theory(axes, known.index, known.isotropic, ex.GREY, "_", (1, 2))
             means = {d: mean.over(1 / N) for d, mean in ex.pooled_along(mine, "columns").items()}
-            ex.draw_measured(axes, means, look, label(width), joined=False)
+            ex.draw_measured(axes, means, look, f"all {width}-way tables", joined=False)
         ex.log_axes(axes)
         axes.set(xlabel="binary columns $d$", title=neighbours)
     panels[0].set_ylabel("error per cell in counts")
@@ -236,11 +236,6 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         "A hundred columns: the error of a cell grows slower than with equal noise",
         rf"zCDP, $\rho={RHO}$. Dashed: predicted before data; dotted: equal noise on all answers.",
     )
-
-
-def label(width: int) -> str:
-    """Name of the tables in the legend."""
-    return f"all {width}-way tables"
 
 
 def grid(points: tuple[int, ...], cells: int) -> tuple[Config, ...]:
