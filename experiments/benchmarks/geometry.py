@@ -205,11 +205,6 @@ def _reason(row: pd.Series) -> str:
     return f"{REASONS[Work(row.work)]}; one operation takes {row.seconds:.2g} s"
 
 
-def limit_of(config: Config, rng: np.random.Generator) -> Limit:
-    """The limit on the time of the operation that a line of the benchmark measures."""
-    return LIMITS[config.work](config, rng)
-
-
 def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], Limit]:
     """Limit of pricing all vertices for a batch of points, in seconds per point."""
 
@@ -291,7 +286,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     # stored table.
     from experiments.benchmarks.geometry_work.timers import TIMERS
 
-    limit = limit_of(config, np.random.default_rng(0))
+    limit = LIMITS[config.work](config, np.random.default_rng(0))
     columns = {"limit": limit.name, "limit_seconds": limit.seconds}
     return [{**row, **columns} for row in TIMERS[config.work](config, rng)]
 

@@ -254,7 +254,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     titles, units = zip(*PANELS.values(), strict=True)
     figure, panels = ex.panels((7.2, 3.9), titles, units)
     for axes, part in zip(panels, PANELS, strict=True):
-        questions = dict.fromkeys(key[1] for key in table_order(table, part))
+        questions = dict.fromkeys(table[table.part == part].question)
         rows = [(q, t) for q in questions for t in Tool if (part, q, t) in found]
         sizes = [found[part, question, tool] for question, tool in rows]
         places = np.arange(len(rows))[::-1]
@@ -272,12 +272,6 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         f"A whole command takes {min(times):.1f} to {max(times):.1f} s, with no stored set-up. "
         "Only geomdp checks every value.",
     )
-
-
-def table_order(table: pd.DataFrame, part: Part) -> list[tuple[str, str]]:
-    """The rows with the given part, each as (part, question), in the order of the sweep."""
-    chosen = table[table.part == part]
-    return list(zip(chosen.part, chosen.question, strict=True))
 
 
 def grid(

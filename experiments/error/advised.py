@@ -83,11 +83,6 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Rows:
         }
 
 
-def unprefixed(column: str) -> str:
-    """The name of a column about the noise, without the prefix `NOISE`."""
-    return column.removeprefix(NOISE)
-
-
 def measured(mechanism: gd.mechanisms.Mechanism, releases: int, rng: np.random.Generator) -> ex.Row:
     """Mean squared error of releases on one set of uniform records; zeros without releases."""
     if not releases:
@@ -124,7 +119,8 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     ratio = float((table.predicted / table.peer).max())
     found = table[table.releases > 0]
     exact = found.prediction == "exact"
-    noise = found[["line", "n"]].join(found.filter(regex=f"^{NOISE}").rename(columns=unprefixed))
+    of_noise = found.filter(regex=f"^{NOISE}").rename(columns=lambda name: name.removeprefix(NOISE))
+    noise = found[["line", "n"]].join(of_noise)
     noise = noise[(noise.releases > 0) & (noise.prediction == "exact")]
     yield ex.Claim(
         "the predicted error of the advised mechanism is at most 1% above the least one",

@@ -143,12 +143,6 @@ class CutTables(gd.bodies.Body):
         return gd.bodies.TableMoments(levels).radius() / float(self.scales.min())
 
 
-def cut_tables(workload: MarginalTables) -> Framed:
-    """The body `CutTables` of 2-way tables; it contains the workload's sensitivity polytope."""
-    body = CutTables(workload.levels)
-    return Framed(body, body.weights)
-
-
 def squares_of_chains(
     framed: Framed, chains: int, steps: int, rng: np.random.Generator
 ) -> FloatArray:
@@ -255,7 +249,8 @@ def body_of(config: Config) -> Framed:
     Q = line_workload(config.line)
     if config.source is Source.CUT:
         assert isinstance(Q, MarginalTables)
-        return cut_tables(Q)
+        body = CutTables(Q.levels)
+        return Framed(body, body.weights)
     return polytope(Q) if config.source is Source.PAIRED else difference(polytope(Q))
 
 

@@ -80,11 +80,6 @@ def mechanism(projected: bool, n: int, size: int) -> gd.mechanisms.Mechanism:
     return gd.mechanisms.Projected(inner) if projected else inner
 
 
-def closed_bound(n: int, size: int) -> float:
-    """The bound (2 sqrt(ln N / rho) / n)^(1/2) of JL-GAUSS on the error after projection."""
-    return math.sqrt(gaussian_projection(size, rho=RHO, alpha=1.0) / n)
-
-
 def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error per query over the releases of one trial, with prediction and bound."""
     M = mechanism(config.family in PROJECTED, config.n, config.size)
@@ -97,7 +92,8 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     return {
         **ex.MeanSquare.of(squares).columns(),
         **ex.predicted_columns(M.predicted_rmse),
-        "closed": closed_bound(config.n, config.size),
+        # The bound (2 sqrt(ln N / rho) / n)^(1/2) of JL-GAUSS on the error after projection.
+        "closed": math.sqrt(gaussian_projection(config.size, rho=RHO, alpha=1.0) / config.n),
     }
 
 

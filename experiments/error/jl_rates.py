@@ -423,75 +423,69 @@ def draw(axes: ex.Axes, rows: pd.DataFrame, panel: Panel) -> None:
         ex.label_ticks(axes, sorted(rows[panel].unique()))
 
 
-@dataclass(frozen=True)
-class Size:
-    """The sizes of the figure at one preset."""
+def grid(
+    k: int,
+    records: Sequence[int],
+    rows: Sequence[int],
+    epsilons: Sequence[float],
+    dimensions: Sequence[int],
+    n: int,
+    maps: int,
+    many: int,
+) -> tuple[Config, ...]:
+    """The points of panels (a) to (d), each against one of the sequences.
 
-    k: int  # Number of queries in panels (a) to (c)
-    records: Sequence[int]  # Numbers of records in panel (a)
-    rows: Sequence[int]  # Numbers of rows in panel (b)
-    epsilons: Sequence[float]  # Values of epsilon in panel (c)
-    dimensions: Sequence[int]  # Numbers of queries in panel (d)
-    middle: int  # Number of records in panels (b) to (d)
-    maps: int  # Number of maps for each point that `many` does not cover
-    many: int  # Number of Gaussian maps for each point of panels (a), (c) and (d)
-
-
-def grid(size: Size) -> tuple[Config, ...]:
-    """The points of all panels."""
+    All but (d) have k queries, and all but (a) have n records. `many` is the number of Gaussian
+    maps for each point of panels (a), (c) and (d), and `maps` that of maps for other points.
+    """
 
     def point(panel: Panel, route: Route, k: int, n: int, epsilon: float) -> Config:
         if route is Route.BALL:
-            rows = math.ceil(math.pow(epsilon * n, 2 / 3))
+            mapped = math.ceil(math.pow(epsilon * n, 2 / 3))
         elif route in LAWS:
-            rows = jl_mechanism_rows(k - 1, n=n, epsilon=epsilon, noise=NOISE_TO_DISTORTION)
+            mapped = jl_mechanism_rows(k - 1, n=n, epsilon=epsilon, noise=NOISE_TO_DISTORTION)
         else:
-            rows = 0
+            mapped = 0
         # Releases without a map are cheap, so there are four times as many.
-        few = size.maps if rows > 0 else 4 * size.maps
-        maps = size.many if route is Route.GAUSSIAN else few
-        return Config(panel, route, k, n, epsilon, rows, maps)
+        few = maps if mapped > 0 else 4 * maps
+        drawn = many if route is Route.GAUSSIAN else few
+        return Config(panel, route, k, n, epsilon, mapped, drawn)
 
-    k, n, laws = size.k, size.middle, [*LAWS]
     beside = [Route.GAUSSIAN, Route.BALL, Route.UNMAPPED]
     return (
-        *(point(Panel.RECORDS, route, k, each, 1.0) for route in beside for each in size.records),
-        *ex.product(Config, Panel.ROWS, laws, k, n, 1.0, size.rows, size.maps),
+        *(point(Panel.RECORDS, route, k, each, 1.0) for route in beside for each in records),
+        *ex.product(Config, Panel.ROWS, LAWS, k, n, 1.0, rows, maps),
         point(Panel.ROWS, Route.UNMAPPED, k, n, 1.0),
-        *(point(Panel.EPSILON, Route.GAUSSIAN, k, n, each) for each in size.epsilons),
+        *(point(Panel.EPSILON, Route.GAUSSIAN, k, n, each) for each in epsilons),
         *(
             point(Panel.DIMENSION, route, each, n, 1.0)
             for route in (Route.GAUSSIAN, Route.UNMAPPED, Route.ADDITIVE)
-            for each in size.dimensions
+            for each in dimensions
         ),
     )
 
 
 QUICK = ex.Sweep(
     grid(
-        Size(
-            k=64,
-            records=(16, 48),
-            rows=(2, 16, 63),
-            epsilons=(0.75, 2.25),
-            dimensions=(32, 128),
-            middle=24,
-            maps=20,
-            many=60,
-        )
+        k=64,
+        records=(16, 48),
+        rows=(2, 16, 63),
+        epsilons=(0.75, 2.25),
+        dimensions=(32, 128),
+        n=24,
+        maps=20,
+        many=60,
     )
 )
 FULL = ex.Sweep(
     grid(
-        Size(
-            k=256,
-            records=(16, 32, 64, 125, 250),
-            rows=(2, 6, 16, 32, 80, 250),
-            epsilons=(0.25, 0.5, 2.0, 4.0),
-            dimensions=(32, 64, 128, 256),
-            middle=64,
-            maps=40,
-            many=160,
-        )
+        k=256,
+        records=(16, 32, 64, 125, 250),
+        rows=(2, 6, 16, 32, 80, 250),
+        epsilons=(0.25, 0.5, 2.0, 4.0),
+        dimensions=(32, 64, 128, 256),
+        n=64,
+        maps=40,
+        many=160,
     )
 )

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,37 +85,31 @@ class Config:
 TOP = 0.4
 
 
-class Ladder(gd.mechanisms.AllParities):
-    """Parities j = 1, 2, ... with the true answers 1/2 + TOP - (j - 1) `step`.
+class Given(gd.mechanisms.AllParities):
+    """Parities whose true answers are `answers`."""
 
-    A uniform hypothesis answers 1/2, so the gap of parity j is TOP - (j - 1) `step`.
+    def __init__(self, answers: Iterable[float]) -> None:
+        super().__init__(BITS)
+        self.answers = np.array([*answers])
 
-    Parity 0, which is 1 on every record, has no gap.
+    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
+        """The true answers; `records` and `n` are not read."""
+        del records, n
+        return self.answers
+
+
+def ladder(step: float) -> Given:
+    """Parity j = 1, 2, ... has the gap TOP - (j - 1) `step` to a uniform hypothesis, parity 0 none.
+
+    A uniform hypothesis answers 1 for parity 0, which is 1 on every record, and 1/2 for the others.
     """
-
-    def __init__(self, d: int, step: float) -> None:
-        super().__init__(d)
-        self.step = step
-
-    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
-        """The true answers of the class; `records` and `n` are not read."""
-        del records, n
-        return np.array([1.0, *(0.5 + TOP - self.step * np.arange(self.size - 1))])
+    return Given([1.0, *(0.5 + TOP - step * np.arange((1 << BITS) - 1))])
 
 
-class Cliff(gd.mechanisms.AllParities):
+def cliff(drop: float) -> Given:
     """Parity 1 has the gap TOP to a uniform hypothesis; all other gaps are smaller by `drop`."""
-
-    def __init__(self, d: int, drop: float) -> None:
-        super().__init__(d)
-        self.drop = drop
-
-    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
-        """The true answers of the class; `records` and `n` are not read."""
-        del records, n
-        gap = TOP - self.drop
-        # The uniform hypothesis answers 1 for parity 0 and 1/2 for the others.
-        return np.array([1 - gap, 0.5 + TOP, *np.full(self.size - 2, 0.5 + gap)])
+    gap = TOP - drop
+    return Given([1 - gap, 0.5 + TOP, *np.full((1 << BITS) - 2, 0.5 + gap)])
 
 
 def construction(
@@ -162,18 +157,20 @@ WORSE = 0.5
 def worse_choices(
     built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator
 ) -> ex.Row:
-    """How often the choice from a `Cliff` misses the largest gap, and the exact chance of that.
+    """How often the choice from a `cliff` misses the largest gap, and the exact chance of that.
 
     Let |C| be the number of parities. If F(epsilon) = 2 ln(|C| / gamma) / (n epsilon) is right,
     each of the |C| - 1 other parities is gamma / |C| times as likely as the parity with the largest
     gap.
     """
     epsilon, n = built.step_epsilon, built.n
-    cliff = Cliff(BITS, built.distinguisher.loss(epsilon, WORSE, n))
-    truths, start = cliff.truths(None, n), built.rule.start(built.alpha / 2)
+    given = cliff(built.distinguisher.loss(epsilon, WORSE, n))
+    start = built.rule.start(built.alpha / 2)
     noise = GeneratorNoise(rng)
-    chosen = [cliff.choose(truths, start, epsilon=epsilon, n=n, noise=noise) for _ in range(runs)]
-    others = (cliff.size - 1) * WORSE / cliff.size
+    chosen = [
+        given.choose(given.answers, start, epsilon=epsilon, n=n, noise=noise) for _ in range(runs)
+    ]
+    others = (given.size - 1) * WORSE / given.size
     return {"worse": sum(index != 1 for index in chosen), "chance": others / (1 + others)}
 
 
@@ -217,7 +214,7 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     match config.data:
         case Data.LADDER:
             halving = 2 * math.log(2) / (built.step_epsilon * config.n)
-            return first_choices(construction(config, Ladder(BITS, halving)), config.runs, rng)
+            return first_choices(construction(config, ladder(halving)), config.runs, rng)
         case Data.CLIFF:
             return worse_choices(built, config.runs, rng)
         case Data.SHARES:
@@ -239,7 +236,6 @@ FACTORS = {"pure": 4 ** (1 / 3), "approximate": 2.0}
 
 def claims(table: pd.DataFrame) -> ex.Claims:
     runs = table[table.data == Data.SHARES]
-    ladder = table[table.data == Data.LADDER]
     yield from promises(runs)
     yield ends_at_the_level(runs)
     count, total = int(runs.answers.sum()), float(runs.noise.sum())
@@ -251,8 +247,22 @@ def claims(table: pd.DataFrame) -> ex.Claims:
         "(Gamma)"
     )
     yield ex.Claim(name, ex.not_rare(chance, ex.LEVEL), words, "1", "IC-T4, GEN-3")
-    yield has_its_law(ladder)
-    yield loses(table[table.data == Data.CLIFF])
+    yield as_often(
+        "if gaps fall in equal steps, the largest is chosen as often as by the exponential "
+        "mechanism",
+        table[table.data == Data.LADDER],
+        "the largest gap in {:.0f} of {} first choices",
+        "at epsilon_0",
+        "IC-DIST, GEN-3",
+    )
+    yield as_often(
+        "if all other gaps are F(epsilon_0) below the largest gap, another gap is chosen with the "
+        "exact probability",
+        table[table.data == Data.CLIFF],
+        "in {:.0f} of {} choices",
+        f"at most gamma = {WORSE}",
+        "IC-DIST",
+    )
 
 
 def ends_at_the_level(table: pd.DataFrame) -> ex.Claim:
@@ -271,32 +281,14 @@ def ends_at_the_level(table: pd.DataFrame) -> ex.Claim:
     )
 
 
-def has_its_law(table: pd.DataFrame) -> ex.Claim:
-    """How often the exponential mechanism takes the largest gap, if gaps fall in equal steps."""
-    hits, runs = int(table.hits.sum()), int(table.runs.sum())
+def as_often(name: str, table: pd.DataFrame, words: str, theory: str, id: str) -> ex.Claim:
+    """A two-sided test that choices are made with their exact probability."""
+    hits, runs = table[["hits", "worse"]].sum().max(), table.runs.sum()
     chance = float(table.chance.iloc[0])
-    value = scipy.stats.binomtest(hits, runs, chance).pvalue
-    name = (
-        "if gaps fall in equal steps, the largest is chosen as often as by the exponential "
-        "mechanism"
-    )
-    measured = f"the largest gap in {hits} of {runs} first choices, p-value {value:.2g} (binomial)"
-    theory = f"with probability {chance:.3f}, at epsilon_0"
-    return ex.Claim(name, ex.not_rare(value, ex.LEVEL), measured, theory, "IC-DIST, GEN-3")
-
-
-def loses(table: pd.DataFrame) -> ex.Claim:
-    """A two-sided test of how often the chosen gap is F(epsilon_0) below the largest gap."""
-    worse, runs = int(table.worse.sum()), int(table.runs.sum())
-    chance = float(table.chance.iloc[0])
-    value = scipy.stats.binomtest(worse, runs, chance).pvalue
-    name = (
-        "if all other gaps are F(epsilon_0) below the largest gap, another gap is chosen with the "
-        "exact probability"
-    )
-    measured = f"in {worse} of {runs} choices, p-value {value:.2g} (binomial)"
-    theory = f"with probability {chance:.3f}, at most gamma = {WORSE}"
-    return ex.Claim(name, ex.not_rare(value, ex.LEVEL), measured, theory, "IC-DIST")
+    value = scipy.stats.binomtest(int(hits), int(runs), chance).pvalue
+    measured = f"{words.format(hits, runs)}, p-value {value:.2g} (binomial)"
+    theory = f"with probability {chance:.3f}, {theory}"
+    return ex.Claim(name, ex.not_rare(value, ex.LEVEL), measured, theory, id)
 
 
 def promises(table: pd.DataFrame) -> list[ex.Claim]:

@@ -36,6 +36,7 @@ import scipy.stats
 
 import experiments.engine.tools as ex
 import geomdp as gd
+from experiments.shared.known_shares import falling_shares
 from geomdp.workloads import DenseQuery, SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)
@@ -257,12 +258,6 @@ class Config:
     epsilon: float = PRIVACY.epsilon  # Varies in the panel `EPSILON` only
 
 
-def data(size: int) -> np.ndarray:
-    """Shares of the elements, falling as 1 / rank."""
-    weights = 1 / np.arange(1, size + 1)
-    return np.asarray(weights / weights.sum())
-
-
 def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
     """Largest error over the queries of one run, number of updates, and the mechanism."""
     sparse, m = config.rule is Rule.SPARSE, config.sparsity
@@ -274,7 +269,7 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
     online: gd.OnlineConstruction[Any] = gd.OnlineConstruction(
         rule, n=config.n, queries=QUERIES, privacy=PRIVACY, beta=BETA, rng=rng
     )
-    shares, worst = data(config.universe), 0.0
+    shares, worst = falling_shares(config.universe), 0.0
     for i in range(QUERIES):
         # First the heaviest elements, where the uniform hypothesis is most wrong; then random
         # elements.

@@ -159,11 +159,6 @@ GROSS = (Fault.NONE, Fault.DEAD, Fault.SHARED, Fault.SUBSPACE)
 SIZES = {10_000: ex.Look("C5", "o"), 100_000: ex.Look("C0", "s"), 1_000_000: ex.Look("C4", "D")}
 
 
-def size_label(trials: int) -> str:
-    """Number of draws, for the legend."""
-    return f"$10^{round(math.log10(trials))}$"
-
-
 def plot(table: pd.DataFrame) -> ex.Figure:
     figure, (power, faults) = ex.panels(
         (7.2, 6.2),
@@ -184,7 +179,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
             rows = found.family.map(heights)
             ex.draw_points(power, found.factor, rows, look, "_", "none", size=6)
             for x in found[found.family == apart].factor:
-                ex.note(power, (x, heights[apart]), size_label(trials), look.colour)
+                size = f"$10^{round(math.log10(trials))}$"
+                ex.note(power, (x, heights[apart]), size, look.colour)
     for fault, colour in ((Fault.CORRECT, "0.3"), (Fault.HALF, "C0")):
         mine = table[table.fault == fault]
         marker = ex.Look(colour, "|" if fault is Fault.CORRECT else "D")

@@ -99,16 +99,19 @@ def refutes(laws: Sequence[Laws], privacy: gd.privacy.Privacy, draws: float) -> 
     )
 
 
-def draws_needed(laws: Sequence[Laws], privacy: gd.privacy.Privacy) -> float:
-    """Draws per input with which the best event refutes the claim, at most `MOST_DRAWS`."""
-    low, high = 0.0, math.log(MOST_DRAWS)
+def least(works: Callable[[float], bool], low: float, high: float) -> float:
+    """The least logarithm between `low` and `high` that works, up to `PRECISION`; else `high`."""
     while high - low > math.log(PRECISION):
         middle = (low + high) / 2
-        if refutes(laws, privacy, math.exp(middle)):
-            high = middle
-        else:
-            low = middle
-    return math.exp(high)
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return high
+
+
+def draws_needed(laws: Sequence[Laws], privacy: gd.privacy.Privacy) -> float:
+    """Draws per input with which the best event refutes the claim, at most `MOST_DRAWS`."""
+    return math.exp(
+        least(lambda log: refutes(laws, privacy, math.exp(log)), 0.0, math.log(MOST_DRAWS))
+    )
 
 
 def best_factor(laws_at: LawsAt, privacy: gd.privacy.Privacy, draws: float) -> float:
@@ -118,15 +121,9 @@ def best_factor(laws_at: LawsAt, privacy: gd.privacy.Privacy, draws: float) -> f
 
 def largest_factor(refuted: Callable[[float], bool]) -> float:
     """The largest noise factor that is refuted, searched between 0.05 and 0.999."""
-    low, largest = math.log(1e-3), math.log(0.95)
-    high = largest
-    while high - low > math.log(PRECISION):
-        middle = (low + high) / 2
-        if refuted(1 - math.exp(middle)):
-            high = middle
-        else:
-            low = middle
-    return 0.0 if high == largest else 1 - math.exp(high)
+    largest = math.log(0.95)
+    found = least(lambda log: refuted(1 - math.exp(log)), math.log(1e-3), largest)
+    return 0.0 if found == largest else 1 - math.exp(found)
 
 
 def normal_laws(length: float, factor: float) -> Laws:

@@ -85,12 +85,6 @@ def exact_moments(places: npt.NDArray[np.float64], degree: int, n: int) -> npt.N
     return np.asarray(shares(n) @ np.cos(angles[:, None] * np.arange(degree)))
 
 
-def claims_on_epsilon(table: pd.DataFrame) -> ex.Claims:
-    """Two-sided claims on the noise against epsilon, and on the error at equal n epsilon."""
-    yield falls(table[table.method == Method.TRUNCATED])
-    yield depends_on_product(table)
-
-
 def falls(table: pd.DataFrame) -> ex.Claim:
     """Two-sided: the log-log slope of the noise in epsilon is -1, because t stays the same."""
     noise = table.assign(mean_square=table.noise_mean_square, mean_square_stderr=table.noise_stderr)
@@ -210,7 +204,8 @@ def claims(table: pd.DataFrame) -> ex.Claims:
         f"{SPREAD:.1f} standard deviations of the noise"
     )
     yield ex.Claim(name, ex.at_most(share, 1), measured, "at most 1", "SM-A2")
-    yield from claims_on_epsilon(against_epsilon)
+    yield falls(against_epsilon[against_epsilon.method == Method.TRUNCATED])
+    yield depends_on_product(against_epsilon)
 
 
 def at_least_as_steep(

@@ -160,7 +160,7 @@ def exponents(table: pd.DataFrame, measure: Measure, column: str) -> dict[int, f
 def claims(table: pd.DataFrame) -> ex.Claims:
     slopes = fitted(table)
     yield releases.degrees(table[table.measure.isin(METHODS)], D)
-    found = {K: s for K, s in of_measure(slopes, Measure.TRUNCATED).items() if K <= 2 * D}
+    found = {K: s for (m, K), s in slopes.items() if m == Measure.TRUNCATED and K <= 2 * D}
     name = f"error with truncated series, K <= {2 * D}: it falls at least as fast as in Table 1"
     verdict = ex.at_most(
         [theory(Measure.TRUNCATED, K) / slope.low for K, slope in found.items()], 1
@@ -180,11 +180,6 @@ def grows_as_in_the_table(found: dict[int, float]) -> ex.Claim:
     measured = beside(found, Measure.DIRECT)
     stated_as = f"equal, up to {ROUNDED:g}, as degrees are whole numbers"
     return ex.Claim(name, ex.at_most(off, ROUNDED), measured, stated_as, "SM-TAB")
-
-
-def of_measure(slopes: dict[tuple[str, int], ex.Slope], measure: Measure) -> dict[int, ex.Slope]:
-    """Slopes of one measure by K."""
-    return {K: slope for (m, K), slope in slopes.items() if m == measure}
 
 
 def beside(found: dict[int, float], measure: Measure) -> str:

@@ -57,11 +57,6 @@ class Config:
 
 
 @cache
-def queries(d: int, k: int) -> list[SparseQuery]:
-    """All conjunctions on d - k literals."""
-    return conjunctions(d, k)
-
-
 @cache
 def met(d: int, k: int) -> np.ndarray:
     """Whether a conjunction (row) holds for an element (column), computed from literals alone."""
@@ -79,7 +74,7 @@ def shares(d: int) -> np.ndarray:
 
 def errors_online(config: Config, truths: list[float], rng: np.random.Generator) -> list[float]:
     """Errors of the answers of one interactive run, which is asked all queries in order."""
-    asked = queries(config.d, config.k)
+    asked = conjunctions(config.d, config.k)
     online = build_online(config, rng)
     answers = [online.ask_truth(query, truth) for query, truth in zip(asked, truths, strict=True)]
     return [float(a.value or 0.0) - truth for a, truth in zip(answers, truths, strict=True)]
@@ -108,7 +103,7 @@ def errors_projection(
     square is the mean of this variance over the queries, which have m = 2^k elements of weight 1.
     The mean of all errors is the error of the query whose weights are the mean over all queries.
     """
-    asked = queries(config.d, config.k)
+    asked = conjunctions(config.d, config.k)
     project = gd.SparseProject(
         n=config.n, sparsity=2**config.k, queries=len(asked), privacy=PRIVACY, rows=config.rows,
         beta=BETA, adjacency=gd.Adjacency.ADD_REMOVE, rng=rng,

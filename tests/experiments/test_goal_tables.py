@@ -18,7 +18,7 @@ from experiments.benchmarks.accuracy_work.predictions import (
     geometric_error,
     joint_table_error,
 )
-from experiments.benchmarks.geometry import LIMITS, limit_of
+from experiments.benchmarks.geometry import LIMITS
 from experiments.benchmarks.geometry_work.instances import GEOMDP, Config, Vertices, Work
 from experiments.benchmarks.smooth import Method as Summed
 from experiments.benchmarks.smooth import Task as Smooth
@@ -89,7 +89,7 @@ def test_every_kind_of_work_has_a_limit(work: Work) -> None:
     assert set(LIMITS) == set(Work)
     count = 0 if work in (Work.BOX, Work.WIDTH) else 20
     kind = Vertices.GAUSSIAN if count else Vertices.NONE
-    found = limit_of(Config(work, kind, 6, count, 1, 1), np.random.default_rng(0))
+    found = LIMITS[work](Config(work, kind, 6, count, 1, 1), np.random.default_rng(0))
     assert 0 < found.seconds < 1e-3  # at most a few thousand multiplications
 
 

@@ -43,8 +43,8 @@ from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.geometry import Projector
 from geomdp.geometry.sampling import HitAndRun, bulk_ess, run_chains
-from geomdp.geometry.sampling.chains import Mixing, measure_mixing
-from geomdp.geometry.sampling.samplers import Walk, prepared_walk
+from geomdp.geometry.sampling.chains import measure_mixing
+from geomdp.geometry.sampling.samplers import prepared_walk
 
 #: Relative gap asked of geomdp's projections.
 GAP = 1e-12
@@ -258,17 +258,13 @@ def time_draws(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """
     body = symmetric_hull(draw_vertices(config, rng))
     walk = prepared_walk(body, rng)
-    mixing = pilot(walk, 32, config.operations, rng)
+    starts = walk.starts(32, rng)
+    mixing = measure_mixing(walk.kernel, walk.body, starts, rng, limit=config.operations)
     chords = time_chords(replace(config, operations=CHORDS), rng)
     for row in chords:
         row["seconds"] = float(row["seconds"] or 0) * mixing.correlation_time
         row["slowest"] = float(row["slowest"] or 0) * mixing.correlation_time
     return chords
-
-
-def pilot(walk: Walk, chains: int, limit: int, rng: np.random.Generator) -> Mixing:
-    """Correlation time of a walk from points spread over the body."""
-    return measure_mixing(walk.kernel, walk.body, walk.starts(chains, rng), rng, limit=limit)
 
 
 def facets(config: Config, rng: np.random.Generator) -> Array:
