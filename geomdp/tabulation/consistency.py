@@ -42,7 +42,8 @@ from geomdp.mechanisms.projected import (
 )
 from geomdp.privacy import Adjacency
 from geomdp.tabulation.entropic import Chosen, Fits, JointTables, cost_of
-from geomdp.tabulation.tasks import Possible, PossibleNoise, Table, Task
+from geomdp.tabulation.possible import Possible, PossibleNoise, Table
+from geomdp.tabulation.tasks import Task
 
 #: Largest size of a universe for which answers other than cells of tables are projected on the
 #: sensitivity polytope, in about a hundred steps of 20 ms for this size.

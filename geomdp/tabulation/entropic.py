@@ -27,7 +27,7 @@ from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.mechanisms import AdditiveMechanism, Prediction, PredictionKind
 from geomdp.mechanisms.projected import STANDARD_ERRORS, noise_limit_source, squared_noise_limit
-from geomdp.tabulation.tasks import Possible, PossibleNoise, Table, codes_of
+from geomdp.tabulation.possible import Possible, PossibleNoise, Table, codes_of
 
 # The tables of a distribution, and the adjoint map
 

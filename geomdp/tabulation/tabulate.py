@@ -28,7 +28,8 @@ from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP,
 from geomdp.tabulation import ways
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
 from geomdp.tabulation.entropic import Chosen
-from geomdp.tabulation.tasks import Asked, PossibleNoise, Table, Task, task_of
+from geomdp.tabulation.possible import PossibleNoise, Table
+from geomdp.tabulation.tasks import Asked, Task, task_of
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:

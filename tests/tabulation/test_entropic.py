@@ -18,7 +18,8 @@ from geomdp.mechanisms import Laplace, Projected
 from geomdp.tabulation import consistency, entropic
 from geomdp.tabulation.consistency import Consistency, Form
 from geomdp.tabulation.entropic import Fits, JointTables, Tree, cost_of, fit
-from geomdp.tabulation.tasks import Table, task_of
+from geomdp.tabulation.possible import Table
+from geomdp.tabulation.tasks import task_of
 from tests.stats import LEVEL, binomial_agrees
 
 LEVELS = {"a": 2, "b": 3, "c": 4, "d": 2}

@@ -12,7 +12,7 @@ import scipy.optimize
 from geomdp.mechanisms.base import answer_hull
 from geomdp.privacy import Adjacency
 from geomdp.tabulation.consistency import LocalPolytope, fits
-from geomdp.tabulation.tasks import Table
+from geomdp.tabulation.possible import Table
 from geomdp.workloads import ChosenTables, MarginalTables
 
 REPLACE = Adjacency.REPLACE_ONE
