@@ -416,7 +416,8 @@ def _parquet_batches(path: Path, columns: list[str], rows: int) -> Iterator[pa.R
     kinds = pq.read_schema(path)
     texts = [n for n in columns if kinds.field(n).type in (pa.string(), pa.large_string())]
     # Texts stay as places in a list of distinct texts, as the file has them: this is twice as fast.
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
+    # Without `pre_buffer`, Arrow does not read the whole file ahead into memory.
+    with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             yield batch.select(columns)
 
