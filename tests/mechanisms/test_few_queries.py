@@ -284,7 +284,7 @@ def test_the_advisor_says_why_the_lattice_does_not_apply():
     table = gd.advise(COUNT, n=1000, privacy=PureDP(1.0)).table.set_index("mechanism")
     assert "it is Geometric" in table.loc["LatticeBox", "why"]
     table = gd.advise(Prefixes(300), n=1000, privacy=PureDP(1.0)).table.set_index("mechanism")
-    assert table.loc["Geometric", "why"] == "the error of Laplace is larger by less than 0.01%"
+    assert table.loc["Geometric", "why"] == "its error is not 0.01% below that of Laplace"
     assert table.loc["LatticeBox", "why"] == "it is made for at most 64 queries"
     assert table.loc["Staircase", "why"] == "it is made for one query"
 
