@@ -304,19 +304,19 @@ NAMES = ("epsilon", "delta", "rho")
 
 
 def open_ledger(
-    path: Path, budget: str | None, adjacency: Adjacency, persons: bool = False
+    path: Path, budget: str | None, adjacency: Adjacency, person: str | None = None
 ) -> Ledger:
     """The ledger in the file of --ledger, which --budget creates; ``ValueError`` if they differ."""
     total = None if budget is None else parse_budget(budget)
     if total is not None:
-        return Ledger(total, adjacency=adjacency, persons=persons, path=path)
+        return Ledger(total, adjacency=adjacency, person=person, path=path)
     if not path.exists():
         raise ValueError(
             f"--ledger {path} does not exist: give --budget, for instance --budget epsilon=3, to "
             "create it"
         )
     ledger = Ledger.existing(path)
-    asked = relation_of(adjacency, persons)
+    asked = relation_of(adjacency, person)
     if ledger.relation != asked:
         ledger.close()
         raise ValueError(f"--ledger {path} is for {ledger.relation}, not for {asked}")
@@ -371,11 +371,10 @@ class Payment:
         if self.path is None:
             yield None
             return
-        persons = claim.max_rows_per_person is not None
         if self.budget is not None and not self.path.exists():
             total = parse_budget(self.budget)
-            Ledger(total, adjacency=claim.adjacency, persons=persons).require(claim, label)
-        with open_ledger(self.path, self.budget, claim.adjacency, persons) as ledger:
+            Ledger(total, adjacency=claim.adjacency, person=claim.person).require(claim, label)
+        with open_ledger(self.path, self.budget, claim.adjacency, claim.person) as ledger:
             ledger.require(claim, label)
             yield ledger
 

@@ -234,6 +234,7 @@ def _carry_out(
         gd.privacy.Exact(),
         withdrawn=task.caveat,
         max_rows_per_person=request.max_rows,
+        person=request.person,
     )
     with (
         connected(scheduler) as client,

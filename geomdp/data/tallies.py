@@ -138,13 +138,15 @@ class Tallies:
 class CountedRecords:
     """Counts of records. A mechanism accepts the counts in place of the records.
 
-    With `max_rows_per_person`, at most that many records of each person were counted.
+    With `max_rows_per_person`, at most that many records of each person, whom the column `person`
+    names, were counted.
     """
 
     universe: Universe
     tallies: Tallies = field(repr=False)
     recount: Callable[[Sequence[Table]], Tallies] | None = field(default=None, repr=False)
     max_rows_per_person: int | None = None
+    person: str | None = None
 
     @property
     def count(self) -> int:
@@ -472,7 +474,7 @@ def count_records(
         return EncodedRecords(n, source, schema, workload.universe)
     read = Read(schema, columns)
     recount = partial(_count_tables, source, read, client=client, bound=given)
-    return CountedRecords(workload.universe, recount(tables), recount, max_rows_per_person)
+    return CountedRecords(workload.universe, recount(tables), recount, max_rows_per_person, person)
 
 
 @dataclass(frozen=True)

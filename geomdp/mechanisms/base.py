@@ -47,7 +47,7 @@ def source_and_record(
     Counts of `records` that bound the rows of a person turn the guarantee into one for persons.
     """
     if isinstance(records, CountedRecords):
-        guarantee = guarantee.for_persons(records.max_rows_per_person)
+        guarantee = guarantee.for_persons(records.max_rows_per_person, records.person)
     return np.random.default_rng(rng), guarantee if rng is None else guarantee.as_seeded()
 
 

@@ -129,6 +129,8 @@ class Guarantee:
     max_rows_per_person : int, optional
         If given, neighbours differ by a person with any number of rows, of which at most this many
         were counted. By default they differ by a row: a person with several is less protected.
+    person : str, optional
+        The column that names the person of a row. Losses add up only for persons of one column.
 
     Examples
     --------
@@ -147,6 +149,7 @@ class Guarantee:
     seeded: bool = False
     withdrawn: str = ""
     max_rows_per_person: int | None = None
+    person: str | None = None
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
@@ -159,6 +162,9 @@ class Guarantee:
             raise ValueError(f"seeded must be True or False, got {self.seeded!r}")
         if not isinstance(self.withdrawn, str):
             raise ValueError(f"withdrawn must be a text, got {self.withdrawn!r}")
+        if self.person is not None and self.max_rows_per_person is None:
+            given = self.person, self.max_rows_per_person
+            raise ValueError(f"person and max_rows_per_person belong together, got {given}")
         if self.max_rows_per_person is not None:
             whole(self.max_rows_per_person, "max_rows_per_person")
             if self.adjacency is not Adjacency.ADD_REMOVE:
@@ -200,7 +206,7 @@ class Guarantee:
         """The record of a release without a claim, for `reason`; the same if `reason` is empty."""
         return replace(self, withdrawn=reason) if reason else self
 
-    def for_persons(self, max_rows: int | None) -> Guarantee:
+    def for_persons(self, max_rows: int | None, person: str | None = None) -> Guarantee:
         """This guarantee for a row under add/remove as one for persons; the same for None.
 
         A person has any number of rows, of which at most k = `max_rows` are counted, chosen by a
@@ -211,14 +217,15 @@ class Guarantee:
         if max_rows is None:
             return self
         privacy = group_privacy(self.privacy, max_rows)
-        return replace(self, privacy=privacy, max_rows_per_person=max_rows)
+        return replace(self, privacy=privacy, max_rows_per_person=max_rows, person=person)
 
     @property
     def protected(self) -> str:
         """What neighbours differ by, in words."""
         k = self.max_rows_per_person
         rows = "1 row is" if k == 1 else f"{k} rows are"
-        return "a row" if k is None else f"a person, of whom at most {rows} counted"
+        named = "" if self.person is None else f", by the column {self.person}"
+        return "a row" if k is None else f"a person, of whom at most {rows} counted{named}"
 
     def __repr__(self) -> str:
         void = (", seeded" if self.seeded else "") + (", withdrawn" if self.withdrawn else "")
@@ -251,6 +258,7 @@ class Guarantee:
             "seeded": self.seeded,
             "withdrawn": self.withdrawn,
             "max_rows_per_person": self.max_rows_per_person,
+            "person": self.person,
         }
 
     @classmethod
@@ -264,8 +272,9 @@ class Guarantee:
                 samplers[record["sampler"]](**record["sampler_details"]),
                 record["arithmetic"],
                 record["seeded"],
-                record.get("withdrawn", ""),  # absent in older files, as is the next
+                record.get("withdrawn", ""),  # absent in older files, as are the next
                 record.get("max_rows_per_person"),
+                record.get("person"),
             )
             statement = record["statement"]
         except (KeyError, TypeError) as error:

@@ -44,7 +44,7 @@ from geomdp.privacy.guarantees import Guarantee
 #: budget could be refused.
 ROUNDING = 1e-12
 #: What follows the neighbour relation in a ledger of persons.
-OF_A_PERSON = " of a person"
+OF_A_PERSON = " of a person by the column "
 
 
 class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public name)
@@ -98,8 +98,8 @@ class Ledger:
         The largest total cost. An existing file must hold the same budget for the same neighbours.
     adjacency : Adjacency
         The neighbour relation for which all spends must be stated.
-    persons : bool
-        Whether all spends must protect persons, by the same column, and not rows.
+    person : str, optional
+        If given, all spends must protect persons, named by this column, and not rows.
     path : str or Path, optional
         The file; None keeps the ledger in memory.
     create : bool
@@ -136,18 +136,19 @@ class Ledger:
         budget: Privacy,
         *,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        persons: bool = False,
+        person: str | None = None,
         path: str | Path | None = None,
         create: bool = True,
     ) -> None:
         check_privacy(budget, name="budget")
         checked_adjacency(adjacency)
-        require_type(persons, bool, "persons")
+        if person is not None:
+            require_type(person, str, "person")
         if str(path) in ("", ":memory:"):  # SQLite opens a temporary database for these names
             raise ValueError(f"path must name a file, or be None for memory; got {path!r}")
         self.budget = budget
         self.adjacency = adjacency
-        self.relation = relation_of(adjacency, persons)
+        self.relation = relation_of(adjacency, person)
         self.path = None if path is None else Path(path)
         opening = _record(budget, {"adjacency": self.relation})
         self._file = LedgerFile(self.path, opening, create=create)
@@ -169,9 +170,9 @@ class Ledger:
         file = LedgerFile(Path(path), "", create=False)
         record = json.loads(file.entries()[0])
         file.close()
-        name, persons, _ = record["adjacency"].partition(OF_A_PERSON)
+        name, _, person = record["adjacency"].partition(OF_A_PERSON)
         budget, adjacency = _privacy(record), Adjacency(name)
-        return cls(budget, adjacency=adjacency, persons=bool(persons), path=path, create=False)
+        return cls(budget, adjacency=adjacency, person=person or None, path=path, create=False)
 
     def left(self) -> dict[str, float]:
         """Unspent part of each budget parameter, rounded down; errors of the file as in `spend`."""
@@ -235,7 +236,9 @@ class Ledger:
 
     def _entry(self, guarantee: Guarantee, label: str) -> Spend:
         require_type(guarantee, Guarantee, "guarantee")
-        stated = relation_of(guarantee.adjacency, guarantee.max_rows_per_person is not None)
+        if guarantee.max_rows_per_person is not None and guarantee.person is None:
+            raise ValueError("guarantee must name the column of the person, got None")
+        stated = relation_of(guarantee.adjacency, guarantee.person)
         if stated != self.relation:
             raise ValueError(f"guarantee must be for {self.relation}, got {stated}")
         if not guarantee.is_claim:
@@ -250,9 +253,9 @@ class Ledger:
             )
 
 
-def relation_of(adjacency: Adjacency, persons: bool) -> str:
+def relation_of(adjacency: Adjacency, person: str | None) -> str:
     """The neighbour relation, in words."""
-    return adjacency.value + (OF_A_PERSON if persons else "")
+    return adjacency.value + (f"{OF_A_PERSON}{person}" if person is not None else "")
 
 
 def _record(privacy: Privacy, about: Mapping[str, str]) -> str:

@@ -201,7 +201,9 @@ def release(
     if unbiased and projected:
         raise ValueError("give either unbiased or projected: projected answers are biased")
     wanted = _privacy(epsilon, privacy)
-    claim = Guarantee(wanted, adjacency, Exact(), max_rows_per_person=max_rows_per_person)
+    claim = Guarantee(
+        wanted, adjacency, Exact(), max_rows_per_person=max_rows_per_person, person=person
+    )
     require_budget(ledger, claim, task.caveat, rng, "release")
     wanted = member_privacy(wanted, max_rows_per_person or 1)
     LOG.info("reading records")

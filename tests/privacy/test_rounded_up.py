@@ -207,7 +207,7 @@ def test_what_the_command_says_is_left_is_granted(parts):
     with Ledger(PureDP(1.0)) as ledger:
         for part in parts:
             ledger.spend(Guarantee(PureDP(part), Adjacency.REPLACE_ONE, Exact()), "one")
-        left = float(remaining(ledger).split()[1])
+        left = float(remaining(ledger.budget, ledger.spends()).split()[1])
         assert ledger.left()["epsilon"] - left <= 1e-5
         ledger.spend(Guarantee(PureDP(left), Adjacency.REPLACE_ONE, Exact()), "the rest")
 

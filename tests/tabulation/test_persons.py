@@ -99,7 +99,7 @@ def test_a_release_says_whom_it_protects():
     person = gd.release(
         frame(3), SCHEMA, "marginals:1", epsilon=1.0, **PERSONS, max_rows_per_person=3
     )
-    said = "1-DP, add/remove; protects a person, of whom at most 3 rows are counted; noise"
+    said = "1-DP, add/remove; protects a person, of whom at most 3 rows are counted, by the column"
     assert str(person.guarantee).startswith(said)
     assert "of a person, of whom at most 3 rows are counted" in repr(person.guarantee)
     assert person.guarantee.effective.epsilon <= 1.0
@@ -181,10 +181,10 @@ def test_a_ledger_of_persons_takes_no_claims_for_rows(tmp_path):
     path = tmp_path / "persons.ledger"
     asked = {"workload": "marginals:1", "epsilon": 1.0}
     persons = {**asked, **PERSONS, "max_rows_per_person": 3}
-    with Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE, persons=True, path=path) as ledger:
+    with Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE, person="id", path=path) as ledger:
         gd.release(frame(3), SCHEMA, **persons, ledger=ledger)
         assert ledger.left()["epsilon"] == pytest.approx(1.0)
-        with pytest.raises(ValueError, match=r"for add/remove of a person, got add/remove$"):
+        with pytest.raises(ValueError, match=r"of a person by the column id, got add/remove$"):
             gd.release(
                 frame(3), SCHEMA, **asked, adjacency=Adjacency.ADD_REMOVE, n=8, ledger=ledger
             )
@@ -194,7 +194,7 @@ def test_a_ledger_of_persons_takes_no_claims_for_rows(tmp_path):
         gd.release(frame(3), SCHEMA, **persons, ledger=ledger)
         with pytest.raises(gd.BudgetExhausted):
             gd.release(frame(3), SCHEMA, **persons, ledger=ledger)
-    with pytest.raises(ValueError, match=r"add/remove of a person, not 2-DP under add/remove$"):
+    with pytest.raises(ValueError, match=r"by the column id, not 2-DP under add/remove$"):
         Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE, path=path)
     rows = Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE)
     with pytest.raises(ValueError, match="must be for add/remove, got add/remove of a person"):
@@ -202,21 +202,40 @@ def test_a_ledger_of_persons_takes_no_claims_for_rows(tmp_path):
     assert rows.spends() == []
 
 
+def test_a_ledger_is_for_persons_of_one_column():
+    """Persons of another column share rows: adding one would also change which rows are kept."""
+    ledger = Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE, person="home")
+    persons = {"epsilon": 1.0, **PERSONS, "max_rows_per_person": 3}
+    with pytest.raises(ValueError, match=r"person by the column home, got .* by the column id"):
+        gd.release(frame(3), SCHEMA, "marginals:1", **persons, ledger=ledger)
+    unnamed = guarantee_for_rows().for_persons(3)
+    with pytest.raises(ValueError, match="name the column of the person"):
+        ledger.spend(unnamed, "no column")
+    assert ledger.spends() == []
+
+
+def guarantee_for_rows():
+    workload = gd.workloads.Histogram(3)
+    privacy, adjacency = PureDP(0.1), Adjacency.ADD_REMOVE
+    return gd.mechanisms.Laplace(workload, n=9, privacy=privacy, adjacency=adjacency).guarantee
+
+
 def test_nothing_is_paid_for_wrong_arguments():
-    ledger = Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE, persons=True)
+    ledger = Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE, person="id")
+    of_a = Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE, person="a")
     asked = {"workload": "marginals:1", "epsilon": 1.0, "ledger": ledger}
     nameless = frame(3).assign(id=[None, *"qqrrr"])
     for records, wrong, message in (
         (frame(3), {**PERSONS, "max_rows_per_person": 0}, "max_rows_per_person must be"),
         (
             frame(3),
-            {**PERSONS, "person": "a", "max_rows_per_person": 1},
+            {**PERSONS, "person": "a", "max_rows_per_person": 1, "ledger": of_a},
             "person must be no column",
         ),
         (nameless, {**PERSONS, "max_rows_per_person": 1}, "row 0, column 'id'"),
     ):
         with pytest.raises(ValueError, match=message):
-            gd.release(records, SCHEMA, **asked, **wrong)
+            gd.release(records, SCHEMA, **{**asked, **wrong})
     with pytest.raises(ValueError, match="needs add/remove"):
         gd.release(frame(3), SCHEMA, "marginals:1", epsilon=1.0, person="id", max_rows_per_person=1)
     assert ledger.spends() == []
