@@ -9,6 +9,7 @@ import html
 import json
 import math
 import os
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -431,11 +432,13 @@ class Plan:
         Neighbour relation.
     n : int
         Number of records for which the mechanism was chosen. For another number, its guarantee and
-        prediction hold too, but another mechanism may be better.
+        prediction hold too, with a ``UserWarning`` if the numbers differ by more than 10%.
     parameters : dict of str to float
         The parameters of the guarantee, without rounding.
     weights : list of float or None
         The weight of each table, for a plan of `LeastBudget`; None if those asked for are kept.
+    max_rows_per_person : int or None
+        The number that `release` must be given, too; `privacy` is that of a row.
 
     Examples
     --------
@@ -453,6 +456,7 @@ class Plan:
     n: int
     parameters: dict[str, float] = field(hash=False)
     weights: list[float] | None = field(default=None, hash=False)
+    max_rows_per_person: int | None = None
 
     def __call__(
         self,
@@ -467,11 +471,12 @@ class Plan:
         ``ValueError`` if the workload, the guarantee or the neighbour relation differs from the
         plan, or the plan names no mechanism of this package, or one that does not apply.
         """
-        asked = {
-            "workload": workload_hash(workload),
-            "privacy": str(privacy),
-            "adjacency": checked_adjacency(adjacency).value,
-        }
+        if workload_hash(workload) != self.workload:
+            raise ValueError(
+                "workload must be the one that was planned for: the plan is for other queries, for "
+                "other weights of tables, or for the schema without what it declares impossible"
+            )
+        asked = {"privacy": str(privacy), "adjacency": checked_adjacency(adjacency).value}
         for name, value in asked.items():
             if value != getattr(self, name):
                 raise ValueError(
@@ -481,8 +486,12 @@ class Plan:
         step, row = candidate_named(self.mechanism)
         if row is None or (step is not None and step not in row.steps):
             raise ValueError(f"plan must name a mechanism, got {self.mechanism!r}")
+        n = whole(n, "n")
+        if 10 * abs(n - self.n) > self.n:
+            said = f"the plan was made for {self.n} records, and there are {n}: noise of shares"
+            warnings.warn(f"{said} and means is {self.n / n:.3g} times that planned", stacklevel=2)
         # The cost of the set-up has no limit, because the mechanism was already chosen.
-        setting = Setting(workload, whole(n, "n"), privacy, adjacency, False, UNLIMITED)
+        setting = Setting(workload, n, privacy, adjacency, False, UNLIMITED)
         try:
             mechanism = row.built(setting)
         except InapplicableError as error:
@@ -490,8 +499,10 @@ class Plan:
         return mechanism if step is None else step.after(mechanism)
 
 
-def plan_of(advice: Advice) -> Plan:
+def plan_of(advice: Advice, max_rows_per_person: int | None = None) -> Plan:
     """The plan for the mechanism that `advise` found best.
+
+    For a release with `max_rows_per_person`, give it here, and `member_privacy` to `advise`.
 
     Examples
     --------
@@ -503,6 +514,7 @@ def plan_of(advice: Advice) -> Plan:
     """
     require_type(advice, Advice, "advice")
     best = advice.best
+    best.guarantee.for_persons(max_rows_per_person)  # raises an error if it is invalid
     return Plan(
         mechanism=advice.flag,
         workload=workload_hash(best.workload),
@@ -510,6 +522,7 @@ def plan_of(advice: Advice) -> Plan:
         adjacency=best.guarantee.adjacency.value,
         n=best.n,
         parameters=advice.asked.parameters(),
+        max_rows_per_person=max_rows_per_person,
     )
 
 
@@ -545,6 +558,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         raise ValueError(f"{path} must hold a plan as JSON: {error}") from error
     kinds: dict[str, Any] = dict.fromkeys(("mechanism", "workload", "privacy", "adjacency"), str)
     kinds |= {"n": int, "parameters": dict, "weights": list | None}
+    kinds["max_rows_per_person"] = int | None
     if (
         not isinstance(found, dict)
         or found.keys() != kinds.keys()

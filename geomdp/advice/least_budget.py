@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class Asked(NamedTuple):
     """What is asked for: `privacy` makes the definition of privacy from epsilon or rho.
 
-    It protects persons with at most `rows` rows.
+    It protects persons with at most `rows` rows, or single rows if that is None.
     """
 
     workload: Workload
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
     privacy: Callable[[float], Privacy]
     adjacency: Adjacency
     exact_only: bool
-    rows: int = 1
+    rows: int | None = None
 
     @property
     def power(self) -> float:
@@ -60,12 +60,12 @@ class Asked(NamedTuple):
         return 0.5 if isinstance(self.privacy(1.0), ZCDP) else 1.0
 
     def advice(self, workload: Workload, budget: float) -> Advice:
-        privacy = member_privacy(self.privacy(budget), self.rows)
+        privacy = member_privacy(self.privacy(budget), self.rows or 1)
         return advise_on(Setting(workload, self.n, privacy, self.adjacency, self.exact_only))
 
     def setting(self, workload: Workload, budget: float) -> Setting:
         """For a mechanism that was chosen already, at any cost."""
-        privacy = member_privacy(self.privacy(budget), self.rows)
+        privacy = member_privacy(self.privacy(budget), self.rows or 1)
         return Setting(workload, self.n, privacy, self.adjacency, self.exact_only, UNLIMITED)
 
     def ratio(self, mechanism: Mechanism) -> float:
@@ -173,7 +173,7 @@ def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) ->
     records = math.floor(apart * asked.n / (distance * (1 - MARGIN))) + 1
     if records > asked.n:
         return None
-    persons = math.ceil(records / asked.rows)
+    persons = math.ceil(records / (asked.rows or 1))
     proof = ConfidentAnswers(data_sets, persons * CHANGES[asked.adjacency])
     budget = proof.least_budget(asked.privacy(1.0))
     if budget <= 0:  # delta alone allows the answers
@@ -182,7 +182,7 @@ def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) ->
         f"{data_sets if data_sets < 10**6 else f'{data_sets:.3g}'} data sets of {asked.n} records "
         f"with {records} different records have answers more than {apart:g} apart"
     )
-    if asked.rows > 1:
+    if (asked.rows or 1) > 1:
         statement += f", and these are records of {persons} persons"
     return Impossible(budget, target, statement, proof)
 
@@ -205,13 +205,13 @@ def _too_few_records(asked: Asked, target: RootMeanSquare) -> Impossible | None:
     With k > 1 rows of a person, the bounds are for n / k persons who each have k equal rows.
     """
     workload, best, budget = _queries_alone(asked.workload, target), None, FIRST
-    persons = asked.n // asked.rows
+    persons = asked.n // (rows := asked.rows or 1)
     if workload.l2_diameter() == 0 or persons == 0:
         return None
     # Sums are divided by n, which may exceed the number of rows.
-    spare = asked.n / (asked.rows * persons)
+    spare = asked.n / (rows * persons)
     limit = target.limit * (spare * (1 + MARGIN) if spare > 1 else 1)
-    equal = f"with {asked.rows} equal rows of each person, as records: " if asked.rows > 1 else ""
+    equal = f"with {rows} equal rows of each person, as records: " if rows > 1 else ""
     for _ in range(LOWER_STEPS):
         problem = Problem(None, limit, RMS(), asked.adjacency, asked.privacy(budget))
         rungs: list[Rung] = line_rungs(workload, problem)
@@ -437,7 +437,7 @@ class LeastBudget:
         ``gd.release(records, schema, "marginals:2", privacy=found.privacy, weights=found.weights,
         mechanism=found.plan)`` releases what was found.
         """
-        return replace(plan_of(self.advice), weights=self.weights)
+        return replace(plan_of(self.advice, self.asked.rows), weights=self.weights)
 
     @property
     def excluded(self) -> str:
@@ -569,8 +569,8 @@ def budget_for(
         require_type(target, Target, "each of targets")
         target.queries(workload)
     _check_definition(privacy)
-    rows = 1 if max_rows_per_person is None else max_rows_per_person
-    Guarantee(privacy(1.0), adjacency, Exact(), max_rows_per_person=max_rows_per_person)
+    rows = max_rows_per_person
+    Guarantee(privacy(1.0), adjacency, Exact(), max_rows_per_person=rows)
     asked = Asked(workload, whole(n, "n"), checked, privacy, adjacency, exact_only, rows)
     l1_sensitivity(workload, adjacency)  # raises an error if it is 0
     budget, advice = least_budget(asked, workload, 1.0)

@@ -83,9 +83,13 @@ def budget(
         lambda: check_free(paths, force, inputs=(schema,)),
     )
     # Imported here: these modules import most of the library, and refusals should come at once.
-    from geomdp.cli.inputs import planned_task
+    from geomdp.cli.inputs import described_schema, planned_task
 
     task = planned_task(question, sample, schema)
+    declared = described_schema(sample, schema)[0].select(task.columns).forbidden
+    if save_plan is not None and task.tables and declared:
+        said = "budget does not use what the schema declares impossible, as release does"
+        raise ValueError(f"--save-plan must be left out: {said}; use `geomdp advise --save-plan`")
     targets = _targets(given, task)
     with working("looking for the budget"):
         found = gd.budget_for(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -185,7 +186,7 @@ class Choice:
 
 
 def choice_of(
-    mechanism: str, exact: bool, effort: float | None = None, plan: Path | None = None
+    mechanism: str, exact: bool, effort: float | None, plan: Path | None, max_rows: int | None
 ) -> Choice:
     """The choice by --mechanism, --exact, --effort and --plan; ``ValueError`` if they are wrong."""
     if plan is not None:
@@ -193,7 +194,7 @@ def choice_of(
             raise ValueError(
                 "--plan excludes --mechanism and --effort: the plan names the mechanism"
             )
-        return _planned(plan, exact)
+        return _planned(plan, exact, max_rows)
     if mechanism == AUTO:
         budget = budget_of(effort)
 
@@ -211,15 +212,21 @@ def choice_of(
     return Choice("the user", named, step is not None)
 
 
-def _planned(path: Path, exact: bool) -> Choice:
+def _planned(path: Path, exact: bool, max_rows: int | None) -> Choice:
     """The mechanism, and the weights of tables, that --save-plan has saved in a file."""
     plan = load_plan(path)
+    if (planned_rows := plan.max_rows_per_person) != max_rows:
+        said = f"{planned_rows or 'none'}, got {max_rows or 'none'}"
+        raise ValueError(f"--max-rows-per-person must be that of --plan {path}, {said}")
 
     def planned(workload: Workload, **asked: Any) -> Mechanism:
         try:
-            mechanism = plan(workload, **asked)
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                mechanism = plan(workload, **asked)
         except ValueError as error:
             raise ValueError(f"--plan {path}: {error}") from error
+        for each in caught:
+            display.warn(f"--plan {path}: {each.message}")
         _check_sampler(mechanism, exact, f"--plan {path}")
         return mechanism
 

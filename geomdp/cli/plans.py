@@ -109,7 +109,7 @@ def advise(
     said = str(claim) + display.implied(claim, privacy)
     rows = [task.row, *_advised(advice, task, half, said)]
     if save_plan is not None:
-        gd.advice.save_plan(gd.advice.plan_of(advice), save_plan)
+        gd.advice.save_plan(gd.advice.plan_of(advice, max_rows_per_person), save_plan)
         rows.append(("plan", f"{save_plan}, for geomdp release --plan"))
     display.print_rows(rows)
     if verbose:

@@ -151,9 +151,11 @@ def release(
     # Imported here: this module imports most of the library, and refusals should come at once.
     from geomdp.cli.inputs import choice_of, record_source
 
-    choice = choice_of(mechanism, exact, effort, plan)
+    choice = choice_of(mechanism, exact, effort, plan, max_rows_per_person)
     source = record_source(question.columns, data, sample, schema, infer_schema, sql, database)
     if choice.weights is not None:
+        if question.weights is not None:
+            raise ValueError(f"--weight must be left out: --plan {plan} has weights of its own")
         question = replace(question, weights=tuple(choice.weights))
     # A prefix such as projected- in --mechanism asks for the answers of this step.
     projected = projected or (consistent and choice.has_step)

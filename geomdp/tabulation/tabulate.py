@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from geomdp._typing import BoolArray, FloatArray, RandomState
 from geomdp._validation import positive, probability, whole
-from geomdp.advice import advise
+from geomdp.advice import Plan, advise
 from geomdp.data import Schema, count_records, source_of
 from geomdp.data.frames import Source
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
@@ -198,6 +198,9 @@ def release(
             "mechanism must be a class or a plan, such as budget_for(...).plan or plan_of(advice), "
             f"got the mechanism {mechanism!r}"
         )
+    if isinstance(mechanism, Plan) and mechanism.max_rows_per_person != max_rows_per_person:
+        said = f"{mechanism.max_rows_per_person}, got {max_rows_per_person}"
+        raise ValueError(f"max_rows_per_person must be that of the plan, {said}")
     if unbiased and projected:
         raise ValueError("give either unbiased or projected: projected answers are biased")
     wanted = _privacy(epsilon, privacy)

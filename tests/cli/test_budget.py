@@ -89,6 +89,40 @@ def test_a_plan_releases_what_was_found(run):
         gd.release(frame, SCHEMA, "marginals:2", epsilon=1, mechanism=found.mechanism)
 
 
+def test_weights_of_a_plan_exclude_others(run):
+    pair = "--workload marginals:2 --workload marginals:1 --schema schema.json"
+    found = f"budget {pair} --n 4 --half-width region,smoker:0.5 --half-width 2 --zcdp"
+    assert run(f"{found} --save-plan plan.json").code == 0
+    assert gd.advice.load_plan("plan.json").weights is not None
+    Path("a.csv").write_text("region,smoker,retired\n" + "north,yes,no\n" * 4)
+    line = f"release a.csv {pair} --plan plan.json --epsilon-above-10 --out b.csv"
+    error = run(f"{line} --weight 1 --weight 5").error()
+    assert "--weight must be left out: --plan plan.json has weights of its own" in error
+    assert not Path("b.csv").exists()
+    assert run(line).code == 0
+
+
+@pytest.mark.parametrize("declared", ["impossible", "refines"])
+def test_a_plan_that_leaves_out_what_is_declared_is_not_saved(run, declared, monkeypatch):
+    """Such a plan is for other queries than those of `release`."""
+    own = {
+        "impossible": [{"region": ["south"], "smoker": ["true"]}],
+        "refines": {"region": {"smoker": {"true": ["north"], "false": ["east", "south"]}}},
+    }
+    schema = SCHEMA.declare(**{declared: own[declared]})
+    Path("schema.json").write_text(schema.to_json())
+    line = f"{BUDGET} --rmse 0.1 --save-plan plan.json"
+    assert run(f"{line} --columns smoker,retired").code == 0
+    Path("plan.json").unlink()
+    assert run(f"{BUDGET} --rmse 0.1").code == 0
+    monkeypatch.setattr(gd, "budget_for", None)  # refused before the search
+    code, _, err = run(line)
+    assert code == 2
+    assert "--save-plan must be left out" in err
+    assert "use `geomdp advise --save-plan`" in err
+    assert not Path("plan.json").exists()
+
+
 def test_one_mechanism_has_the_same_errors_in_all_commands(run):
     budget = run(f"{BUDGET} --rmse 0.05 --zcdp --save-plan plan.json").out
     asked = "--schema schema.json --n 500 --workload marginals:2"

@@ -86,6 +86,41 @@ def test_a_plan_with_a_heuristic_sampler_needs_to_be_allowed(run):
     assert not Path("a.csv").exists()
 
 
+@pytest.mark.parametrize("command", ["advise", "budget"])
+def test_a_plan_for_persons_needs_the_same_number_of_rows(run, command):
+    """Without this, a plan for persons would be released with the claim for rows, in silence."""
+    rows = Path("survey.csv").read_text().split()
+    rows = [f"{rows[0]},person", *(f"{row},p{i}" for i, row in enumerate(rows[1:]))]
+    Path("survey.csv").write_text("\n".join(rows))
+    asked = "--schema schema.json --n 40 --workload marginals:1 --adjacency add-remove"
+    wanted = {"advise": "--epsilon 4", "budget": "--rmse 0.1"}[command]
+    persons = "--max-rows-per-person 4"
+    assert run(f"{command} {asked} {wanted} --save-plan rows.json").code == 0
+    assert run(f"{command} {asked} {wanted} {persons} --save-plan persons.json").code == 0
+    line = f"release survey.csv {asked} --ledger l --budget epsilon=1000 --epsilon-above-10"
+    for plan, given, said in (
+        ("persons", "", "4, got none"),
+        ("persons", "--max-rows-per-person 3 --person person", "4, got 3"),
+        ("rows", f"{persons} --person person", "none, got 4"),
+    ):
+        error = run(f"{line} --plan {plan}.json {given} --out a.csv").error()
+        assert f"--max-rows-per-person must be that of --plan {plan}.json, {said}" in error
+        assert not Path("a.csv").exists()
+        assert not Path("l").exists()
+    ended = run(f"{line} --plan persons.json {persons} --person person --out a.csv")
+    assert ended.code == 0, ended.err
+    assert "protects a person, of whom at most 4 rows are counted" in ended.out
+
+
+def test_a_plan_for_more_records_warns_in_one_line(run):
+    assert run(f"{ADVISE.replace('--n 40', '--n 120')} --save-plan plan.json").code == 0
+    code, _, err = run(f"{RELEASE} --workload marginals:1 --plan plan.json")
+    assert code == 0
+    (line,) = err.splitlines()
+    assert line.startswith("warning: --plan plan.json: the plan was made for 120 records, and ")
+    assert line.endswith("there are 40: noise of shares and means is 3 times that planned")
+
+
 def test_a_plan_is_written_to_a_new_file_only(run):
     for flags, message in (
         ("--save-plan schema.json", "--save-plan must name a new file"),
