@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
+from rich.markup import escape
 
 from geomdp.cli import display
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
@@ -134,6 +136,7 @@ def options(texts: str) -> Callable[..., Any]:
 
     def option(usage: str, parser: Callable[[str], object] | None = None) -> Any:
         (panel, meaning), (names, _, metavar) = found[usage], usage.partition(" ")
+        meaning = escape(meaning)  # rich would read brackets as markup
         if not usage.startswith("-"):
             return typer.Argument(metavar=usage, help=meaning, show_default=False)
         group = panel or None
@@ -254,9 +257,9 @@ class Question:
         except ValueError as error:
             flag = "--" if self.columns is not None and str(error).startswith("columns ") else ""
             raise ValueError(f"{self}: {flag}{error}") from error
-        if task.disordered:
-            display.warn(task.disordered)
-            warnings.filterwarnings("ignore", "the categories of ", UserWarning)
+        for said in filter(None, (task.disordered, task.undeclared)):
+            display.warn(said)
+            warnings.filterwarnings("ignore", re.escape(said[:20]), UserWarning)
         return task
 
 

@@ -236,7 +236,7 @@ def _carry_out(
         gd.privacy.Exact(),
         withdrawn=task.caveat,
         max_rows_per_person=request.max_rows,
-        person=request.person,
+        person=None if request.max_rows is None else request.person,
     )
     with (
         connected(scheduler) as client,

@@ -62,7 +62,13 @@ def refinement_of(given: object, labels: Labels) -> Refinement:
         )
     _levels(coarse, [level for level, _ in inside], labels, "refines")
     parts = tuple((level, _levels(fine, own, labels, "refines")) for level, own in inside)
-    left = set(labels[str(fine)]).difference(*(own for _, own in parts))
+    placed = [level for _, own in parts for level in own]
+    left = set(labels[str(fine)]).difference(placed)
+    if len(set(placed)) < len(placed):
+        twice = sorted({level for level in placed if placed.count(level) > 1})
+        raise ValueError(
+            f"refines must place every level of {fine!r} once, got {', '.join(twice)} twice"
+        )
     if left or fine == coarse:
         wrong = f"{sorted(left)} left out" if left else f"{fine!r} twice"
         raise ValueError(
@@ -172,6 +178,10 @@ def joined_columns(labels: Labels, tables: Forbidden, *, all_linked: bool) -> li
                 if all_linked or more <= 0:
                     found.append((more, one, other, union))
         if not found:
+            if len({group.name for group in groups}) < len(groups):
+                raise ValueError(
+                    f"columns must not be named like others joined by ' x ', got {[*labels]}"
+                )
             return groups
         _, one, other, union = min(found, key=lambda each: each[0])
         groups = [union if group is one else group for group in groups if group is not other]
@@ -190,10 +200,15 @@ def _joined(
         codes = dict(zip(one.names, one.codes[first].T, strict=True))
         codes |= dict(zip(other.names, other.codes[second].T, strict=True))
         found = np.stack([codes[name] for name in names], axis=1)[~impossible(codes, tables)]
-    if not 0 < len(found) <= MAX_JOINED:
+    if pairs <= MAX_COMBINATIONS and not len(found):
         raise ValueError(
-            "columns that impossible combinations link must have 1 to 2^16 possible combinations "
-            f"of levels, got {len(found) or pairs} for {', '.join(names)}"
+            "impossible and refines must leave a possible combination of levels, got none for "
+            f"{', '.join(names)}"
+        )
+    if not len(found) <= MAX_JOINED or pairs > MAX_COMBINATIONS:
+        raise ValueError(
+            "columns that impossible combinations link must have at most 2^16 possible "
+            f"combinations of levels, got {len(found) or pairs} for {', '.join(names)}"
         )
     found = found[np.lexsort(found.T[::-1])]
     return JoinedColumn(names, tuple(sizes[name] for name in names), found)

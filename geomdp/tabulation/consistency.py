@@ -119,6 +119,8 @@ class Consistency:
         if possible is not None and additive is not None:
             # The answers of the measured tables must not be moved before those asked are.
             mechanism, self._noise = additive, possible.noise(additive)
+        #: Why tables are not fitted; empty if they are.
+        self.unfitted = "the answers are projected" if projected else ""
         self._fits = None if projected else self._possible_fits(mechanism)
         #: The mechanism to release with. Fits need its noisy answers, not answers that it projects.
         self.mechanism = mechanism = self._fits.mechanism if self._fits else mechanism
@@ -137,19 +139,30 @@ class Consistency:
             self._is_projected_together = few and fits(possible.model.tables)
 
     def _possible_fits(self, mechanism: Mechanism) -> Fits | None:
-        """Fits to the noise in `mechanism`; None where `Consistency` says that there are none."""
+        """Fits to the noise in `mechanism`, or None, with the reason in `unfitted`."""
         additive = additive_within(mechanism)
-        if additive is None or not self.task.tables or self.adjacency is Adjacency.ADD_REMOVE:
+        if additive is None or not self.task.tables:
+            self.unfitted = "the queries are no cells of tables, or the noise is not additive"
+            return None
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            self.unfitted = "add/remove does not make the number of records public"
             return None
         weights, possible = [weight for _, weight in self._places], self.task.possible
         noise, count = additive.predicted_rmse, self.task.workload.n_queries
         if possible is not None:
             noise, count = self.task.predicted(additive), int(possible.live.sum())
         if noise.value + STANDARD_ERRORS * noise.stderr < LEAST_NOISE * sum(weights) / count:
+            self.unfitted = (
+                f"the noise is below {LEAST_NOISE:.0%} of the mean cell, where a fit hardly helps "
+                "(a smaller epsilon or more columns change this)"
+            )
             return None
         if cost_of(self.task.tables if possible is None else possible.model.tables) > MAX_COST:
+            self.unfitted = "the columns have too many combinations of levels"
             return None
         found = Fits(JointTables(self.task.tables, weights, possible), additive, self._noise)
+        if not found.shows_noise:
+            self.unfitted = "the noise on some column is nearly always 0"
         return found if found.shows_noise else None
 
     @property
@@ -275,7 +288,7 @@ def _at_most(released: Release, gap: float = 0.0) -> Prediction:
 def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatArray:
     """The answers times n, rounded to whole numbers (m,), each by less than 1; if tables add up,
     all are rounded down, and then those with the largest remainders up. Tables that are sums of
-    cells of another one, which refines them, become those sums.
+    cells of another one, which refines them, become those sums, which can differ by more.
     """
     counts = answers * n
     # Without 1e-9, rounding down would take 1 from a whole count with a small rounding error.

@@ -26,6 +26,8 @@ from geomdp.noise.tails import public_blocks
 MAX_COVARIANCE = 1 << 12
 #: Number of draws of larger noise that are in memory at a time.
 BLOCK_DRAWS = 16
+#: Largest number of cells of the tables of joined columns, from which those asked are summed.
+MAX_MODEL = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,12 @@ class Possible:
     def released(self, found: Release, mechanism: Mechanism) -> Release:
         """The release of the possible cells, from that of the measured tables."""
         matrix = self.measured.matrix
+        # Other mechanisms have noisy answers to other queries, such as random combinations.
+        noisy = None if additive_within(mechanism) is None else found.noisy
         return replace(
             found,
             answers=matrix @ found.answers,
-            noisy=None if found.noisy is None else matrix @ found.noisy,
+            noisy=None if noisy is None else matrix @ noisy,
             predicted_rmse=self.predicted(mechanism),
             workload=None,
         )
@@ -209,6 +213,11 @@ def joined_tables(
     kept = sorted(s for s in {*sets} if not any({*s} < {*other} for other in sets))
     sizes = [len(column.codes) for column in joined]
     cells = [math.prod(sizes[i] for i in own) for own in kept]
+    if sum(cells) > MAX_MODEL:
+        raise ValueError(
+            "tables of columns that impossible combinations link must have at most 2^22 possible "
+            f"cells together, got {sum(cells)}: declare less, or ask fewer of these columns"
+        )
     starts = [*itertools.accumulate(cells, initial=0)]
     # Each table asked is summed from the smallest table that has its columns.
     sources = [min((k for k, s in enumerate(kept) if {*s} >= {*own}), key=cells.__getitem__)

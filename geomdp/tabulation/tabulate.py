@@ -187,8 +187,8 @@ def release(
         raise ValueError(f"columns {clash} must be renamed: the result has columns of these names")
     if integers and ways.MEAN in task.ways.values():
         raise ValueError("integers must be False for a column asked by [mean]")
-    if task.disordered:
-        warnings.warn(task.disordered, UserWarning, stacklevel=2)
+    for said in filter(None, (task.disordered, task.undeclared)):
+        warnings.warn(said, UserWarning, stacklevel=2)
     if adjacency is Adjacency.ADD_REMOVE and n is None:
         raise ValueError(
             "n must be declared under add/remove, because the number of records is private"
@@ -229,10 +229,9 @@ def release(
         last.set_up()
         chosen = last.mechanism
     if synthetic and (last is None or not last.fits):
+        why = "the answers are unbiased" if last is None else last.unfitted
         raise ValueError(
-            "synthetic records need tables that can be fitted to one distribution: ask for cells "
-            "of tables under replace-one, with few enough combinations of levels, with noise that "
-            "matters, and neither unbiased nor projected"
+            f"synthetic records need tables that are fitted to one distribution, but {why}"
         )
     LOG.info("releasing")
     released = chosen.release(counted, rng=rng, ledger=ledger)
@@ -339,7 +338,7 @@ class Tabulation:
     >>> laplace = gd.mechanisms.Laplace
     >>> result = gd.release(frame, schema, "marginals:1", epsilon=1.0, mechanism=laplace, rng=0)
     >>> result.statement
-    'consistent: no cell is negative, each table adds up, tables agree'
+    'consistent: tables are those of one distribution, the entropic fit to noisy answers'
     >>> result.to_frame()[["table", "answer", "noise_std", "low", "high"]].round(3)
         table  answer  noise_std    low   high
     0     sex   0.505      0.014  0.473  0.533
@@ -533,10 +532,13 @@ class Tabulation:
 
         The half-width of such an answer's 95% interval, not cut off, is more than `above` times its
         modulus. By default, official statistics would not publish it: its coefficient of variation
-        is above a third. The flags follow from the release, at no cost. ``ValueError`` if `above`
-        is not above 0, or for a mechanism without additive noise.
+        is above a third. Scaled totals, which can be 0 for any mean, are not flagged. The flags
+        follow from the release, at no cost. ``ValueError`` if `above` is not above 0, or for a
+        mechanism without additive noise.
         """
         limit = positive(above, "flag_above") * np.abs(self.answers)
+        if ways.MEAN in self.task.ways.values():
+            limit[[ways.TOTAL in label for label in self.task.labels]] = np.inf
         return np.asarray(self._reach(0.95) > limit)
 
     @property

@@ -62,6 +62,17 @@ class Task:
         return self.tables or self.products
 
     @property
+    def undeclared(self) -> str:
+        """A warning, if the schema declares combinations impossible and `possible` does not."""
+        assert self.schema is not None
+        if self.possible is not None or not self.schema.forbidden:
+            return ""
+        return (
+            "what the schema declares impossible is not used here: beside prefixes, ranges and "
+            "means, all combinations of levels count as possible"
+        )
+
+    @property
     def disordered(self) -> str:
         """A warning, if prefixes or ranges take categories in the order of their declaration."""
         assert self.schema is not None

@@ -107,7 +107,10 @@ def test_persons_are_protected_paid_for_and_planned_for(run):
     np.testing.assert_allclose(totals, 32, atol=1e-3)  # 30 others and 2 rows of p
     assert "1-DP, add/remove of a person" in run("ledger l").out
     refused = run(f"{TABLES} --adjacency add-remove --n 60 --out c.csv --ledger l")
-    assert "--ledger l is for add/remove of a person, not for add/remove" in refused.err
+    assert (
+        "--ledger l is for add/remove of a person by the column id, not for add/remove"
+        in refused.err
+    )
     plan = "--schema schema.json --n 60 --workload marginals:2 --adjacency add-remove"
     bound = "--max-rows-per-person 2"
     assert protects in run(f"advise {plan} {bound} --epsilon 0.2").out
@@ -189,7 +192,7 @@ def test_synthetic_records_are_written_beside_the_answers(run):
     for flags, message in (
         ("--unbiased", "--synthetic needs fitted tables and excludes --unbiased"),
         ("--projected", "excludes --projected"),
-        ("--adjacency add-remove --n 100", "synthetic records need tables that can be fitted"),
+        ("--adjacency add-remove --n 100", "add/remove does not make the number of records"),
     ):
         line = f"{ASK} --workload marginals:2 --out c.csv --synthetic t.csv {paid} {flags}"
         code, _, err = run(line)

@@ -108,9 +108,7 @@ def test_columns_without_a_possible_combination_are_refused_when_they_are_used()
     levels = {"smoker": ["never", "former", "current"], "daily": ["none", "1-9", "10+"]}
     schema = PLAIN.declare(impossible=[levels])
     frame = pd.DataFrame({"smoker": ["never"], "daily": ["none"]})
-    with pytest.raises(
-        ValueError, match=r"must have 1 to 2\^16 possible .* got 9 for smoker, daily"
-    ):
+    with pytest.raises(ValueError, match=r"must leave a possible .* got none for smoker, daily"):
         gd.release(frame, schema, [("smoker", "daily")], epsilon=1.0)
 
 

@@ -99,12 +99,13 @@ def test_pages_with_code_are_notebooks() -> None:
 
 def test_shell_cells_stop_at_the_first_command_that_fails() -> None:
     # By default, a %%bash cell goes on after a command that fails. So the first cell of the page
-    # defines its own %%bash.
+    # defines its own %%bash, and cells of other pages begin with `set -e`.
     first = cells(COMMAND_PAGE)[0]
     assert "def bash(" in first
     assert '"-euo"' in first
     others = set(ALL_PAGES) - {COMMAND_PAGE}
-    assert not any("%%bash" in cell for page in others for cell in cells(page))
+    shell = [cell for page in others for cell in cells(page) if "%%bash" in cell]
+    assert all(cell.startswith("%%bash\nset -e\n") for cell in shell)
 
 
 def test_every_page_is_in_a_list_of_contents() -> None:

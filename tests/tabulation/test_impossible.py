@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import geomdp as gd
+from geomdp.advice.candidates import jl
+from geomdp.advice.setting import Setting
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.tabulation.consistency import LocalPolytope
 from geomdp.tabulation.tasks import task_of
@@ -211,7 +213,7 @@ def test_large_noise_is_predicted_from_draws(monkeypatch):
     task = task_of(SCHEMA, ["marginals:2"])
     mechanism = gd.mechanisms.Laplace(task.workload, n=50, privacy=PURE)
     exact = task.predicted(mechanism)
-    monkeypatch.setattr("geomdp.tabulation.tasks.MAX_COVARIANCE", 1)
+    monkeypatch.setattr("geomdp.tabulation.possible.MAX_COVARIANCE", 1)
     drawn = task.predicted(mechanism.with_n(50))  # another object, whose noise is not known yet
     assert exact.stderr == 0 < drawn.stderr < 0.05 * exact.value
     assert abs(drawn.value - exact.value) < 5 * drawn.stderr
@@ -315,3 +317,51 @@ def test_other_workloads_refuse_impossible_records_and_answer_the_others(spec):
     plain = gd.release(records, PLAIN, spec, epsilon=1e6, rng=0, mechanism=gd.mechanisms.Laplace,
                        unbiased=True)  # fmt: skip
     assert found.answers.tolist() == plain.answers.tolist()
+
+
+def test_every_kind_of_mechanism_answers_after_it_was_paid():
+    """Noisy answers of a random map are to other queries than the measured cells."""
+    records = frame(np.random.default_rng(4), 50)
+    schema = PLAIN.declare(impossible=SKIP, refines=NESTED)
+
+    def built(workload, *, n, privacy, adjacency):
+        return jl(Setting(workload, n, privacy, adjacency, exact_only=True))
+
+    with gd.Ledger(PURE) as ledger:
+        found = gd.release(
+            records, schema, "marginals:2", privacy=PURE, mechanism=built, ledger=ledger
+        )
+        assert len(ledger.spends()) == 1
+    assert (found.answers[~task_of(schema, ["marginals:2"]).possible.live] == 0).all()
+
+
+def test_joined_columns_need_names_of_their_own():
+    labels = {"a": ["n", "s"], "b": ["1", "2", "3"], "a x b": ["u", "v"]}
+    schema = gd.data.Schema.from_dict(labels)
+    schema = schema.declare(refines={"b": {"a": {"n": ["1", "2"], "s": ["3"]}}})
+    records = pd.DataFrame({"a": ["n"], "b": ["1"], "a x b": ["u"]})
+    with pytest.raises(ValueError, match="must not be named like others joined by ' x '"):
+        gd.release(records, schema, "marginals:1", epsilon=1.0)
+
+
+def test_tables_of_chains_of_columns_have_a_largest_size():
+    names = [f"c{i}" for i in range(8)]
+    schema = gd.data.Schema.from_dict({name: [f"v{i}" for i in range(16)] for name in names})
+    chains = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7)]
+    chained = schema.declare(impossible=[{names[i]: ["v0"], names[j]: ["v0"]} for i, j in chains])
+    with pytest.raises(ValueError, match=r"at most 2\^22 possible cells together, got \d+"):
+        task_of(chained, ["marginals:2"])
+
+
+def test_tables_beside_means_say_that_declarations_are_not_used():
+    records = frame(np.random.default_rng(4), 50)
+    schema = PLAIN.declare(impossible=SKIP, refines=NESTED)
+    with pytest.warns(UserWarning, match="declares impossible is not used here"):
+        gd.release(
+            records, schema, ["tables:age[prefixes]*smoker", ("smoker", "daily")], epsilon=1.0
+        )
+
+
+def test_a_level_is_in_one_coarser_level():
+    with pytest.raises(ValueError, match="every level of 'county' once, got A twice"):
+        PLAIN.declare(refines={"county": {"region": {"north": ["A", "B"], "south": ["A", "C"]}}})
