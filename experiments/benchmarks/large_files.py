@@ -7,10 +7,11 @@ one more table, that of all columns, because mechanisms use it.
 
 Claims (formula sheet JL-DEF: answers are averages over the records). The counts of eight files are
 those of one file with the same records, so that any number of workers finds the counts of one
-process. The memory for the most records is at most twice that for the fewest. In counted work, a record is added to at most one table for
-each set of at most k blocks of columns. A block has as many columns as fit, if k blocks are to have
-at most 2^16 cells together. With blocks of b columns that is about (d/b)^k/k! tables, in place of
-the d^k/k! tables that are asked for. Times are drawn, and no claim depends on them.
+process. The memory for the most records is at most twice that for the fewest. In counted work, a
+record is added to at most one table for each set of at most k blocks of columns. A block has as
+many columns as fit, if k blocks are to have at most 2^16 cells together. With blocks of b columns
+that is about (d/b)^k/k! tables, in place of the d^k/k! tables that are asked for. Times are drawn,
+and no claim depends on them.
 
 Run time on one core: quick 10 s, full 2 minutes.
 """
