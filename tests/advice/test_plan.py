@@ -121,7 +121,7 @@ def test_a_plan_for_persons_releases_with_as_many_rows_only(planned, given, tmp_
     found = gd.budget_for(workload, n=100, targets=target, **add_remove, **persons)
     row = gd.privacy.member_privacy(found.privacy, planned or 1)
     save_plan(found.plan, tmp_path / "p.json")
-    ledger = gd.privacy.Ledger(PureDP(100.0), **add_remove, persons=given is not None)
+    ledger = gd.privacy.Ledger(PureDP(100.0), **add_remove, person=None if given is None else "person")
     asked = {"mechanism": load_plan(tmp_path / "p.json"), "n": 100, **add_remove, "ledger": ledger}
     # The privacy of a row is the planned one, so that only the number of rows can be wrong.
     asked["privacy"] = gd.privacy.group_privacy(row, given or 1)
