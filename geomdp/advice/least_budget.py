@@ -41,10 +41,7 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """What is asked for: `privacy` makes the definition of privacy from epsilon or rho.
-
-    It protects persons with at most `rows` rows, or single rows if that is None.
-    """
+    """What is asked for: `privacy` makes a definition, for persons of `rows` rows if not None."""
 
     workload: Workload
     n: int
@@ -55,17 +52,21 @@ class Asked(NamedTuple):
     rows: int | None = None
 
     @property
+    def group(self) -> int:
+        return self.rows or 1
+
+    @property
     def power(self) -> float:
         """p: errors of additive noise are about proportional to budget^-p."""
         return 0.5 if isinstance(self.privacy(1.0), ZCDP) else 1.0
 
     def advice(self, workload: Workload, budget: float) -> Advice:
-        privacy = member_privacy(self.privacy(budget), self.rows or 1)
+        privacy = member_privacy(self.privacy(budget), self.group)
         return advise_on(Setting(workload, self.n, privacy, self.adjacency, self.exact_only))
 
     def setting(self, workload: Workload, budget: float) -> Setting:
         """For a mechanism that was chosen already, at any cost."""
-        privacy = member_privacy(self.privacy(budget), self.rows or 1)
+        privacy = member_privacy(self.privacy(budget), self.group)
         return Setting(workload, self.n, privacy, self.adjacency, self.exact_only, UNLIMITED)
 
     def ratio(self, mechanism: Mechanism) -> float:
@@ -173,7 +174,7 @@ def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) ->
     records = math.floor(apart * asked.n / (distance * (1 - MARGIN))) + 1
     if records > asked.n:
         return None
-    persons = math.ceil(records / (asked.rows or 1))
+    persons = math.ceil(records / asked.group)
     proof = ConfidentAnswers(data_sets, persons * CHANGES[asked.adjacency])
     budget = proof.least_budget(asked.privacy(1.0))
     if budget <= 0:  # delta alone allows the answers
@@ -182,7 +183,7 @@ def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) ->
         f"{data_sets if data_sets < 10**6 else f'{data_sets:.3g}'} data sets of {asked.n} records "
         f"with {records} different records have answers more than {apart:g} apart"
     )
-    if (asked.rows or 1) > 1:
+    if asked.group > 1:
         statement += f", and these are records of {persons} persons"
     return Impossible(budget, target, statement, proof)
 
@@ -205,7 +206,7 @@ def _too_few_records(asked: Asked, target: RootMeanSquare) -> Impossible | None:
     With k > 1 rows of a person, the bounds are for n / k persons who each have k equal rows.
     """
     workload, best, budget = _queries_alone(asked.workload, target), None, FIRST
-    persons = asked.n // (rows := asked.rows or 1)
+    persons = asked.n // (rows := asked.group)
     if workload.l2_diameter() == 0 or persons == 0:
         return None
     # Sums are divided by n, which may exceed the number of rows.

@@ -86,8 +86,8 @@ def budget(
     from geomdp.cli.inputs import described_schema, planned_task
 
     task = planned_task(question, sample, schema)
-    declared = described_schema(sample, schema)[0].select(task.columns).forbidden
-    if save_plan is not None and task.tables and declared:
+    planned = (sample, schema) if save_plan is not None and task.tables else None
+    if planned is not None and described_schema(*planned)[0].select(task.columns).forbidden:
         said = "budget does not use what the schema declares impossible, as release does"
         raise ValueError(f"--save-plan must be left out: {said}; use `geomdp advise --save-plan`")
     targets = _targets(given, task)

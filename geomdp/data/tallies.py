@@ -462,9 +462,8 @@ def count_records(
     if max_rows_per_person is not None:
         whole(max_rows_per_person, "max_rows_per_person")
     columns = columns_for(workload.universe, schema)
-    discrete = [column for column in columns if not isinstance(column, RealColumn)]
-    levels = [len(column.labels) for column in discrete]
-    tables = tables_of(workload, levels) if len(discrete) == len(columns) else None
+    read = Read(schema, columns)
+    tables = tables_of(workload, read.levels) if len(read.levels) == len(columns) else None
     if tables is None:
         if client is not None:
             raise ValueError(f"a cluster counts tables only, and {workload!r} needs the records")
@@ -472,7 +471,6 @@ def count_records(
             raise ValueError(f"person is for tables only, and {workload!r} needs the records")
         n = sum(len(chunk) for chunk in encode_source(source, schema, workload.universe))
         return EncodedRecords(n, source, schema, workload.universe)
-    read = Read(schema, columns)
     recount = partial(_count_tables, source, read, client=client, bound=given)
     return CountedRecords(workload.universe, recount(tables), recount, max_rows_per_person, person)
 

@@ -366,9 +366,12 @@ def tried_projector(
 
 def squared_noise_limit(inner: AdditiveMechanism) -> float:
     """E ||Z||_2^2 / n^2 of an additive mechanism, or an upper limit if E ||Z||^2 is estimated."""
-    predicted = inner.predicted_rmse
-    limit = predicted.value + STANDARD_ERRORS * predicted.stderr
-    return limit**2 * inner.workload.n_queries
+    return upper_limit(inner.predicted_rmse) ** 2 * inner.workload.n_queries
+
+
+def upper_limit(predicted: Prediction) -> float:
+    """The predicted error, or an upper limit of it if it is estimated."""
+    return predicted.value + STANDARD_ERRORS * predicted.stderr
 
 
 def noise_limit_source(inner: AdditiveMechanism) -> str:

@@ -33,12 +33,12 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.projected import (
-    STANDARD_ERRORS,
     is_relaxed,
     reachable_body,
     relative_tolerance,
     squared_noise_limit,
     tried_projector,
+    upper_limit,
 )
 from geomdp.privacy import Adjacency
 from geomdp.tabulation.entropic import Chosen, Fits, JointTables, cost_of
@@ -151,7 +151,7 @@ class Consistency:
         noise, count = additive.predicted_rmse, self.task.workload.n_queries
         if possible is not None:
             noise, count = self.task.predicted(additive), int(possible.live.sum())
-        if noise.value + STANDARD_ERRORS * noise.stderr < LEAST_NOISE * sum(weights) / count:
+        if upper_limit(noise) < LEAST_NOISE * sum(weights) / count:
             self.unfitted = (
                 f"the noise is below {LEAST_NOISE:.0%} of the mean cell, where a fit hardly helps "
                 "(a smaller epsilon or more columns change this)"
@@ -205,8 +205,7 @@ class Consistency:
     def _places(self) -> list[tuple[slice, float]]:
         """For each table, the slice of the answers with its possible cells, and the weight."""
         found, start, first = [], 0, 0
-        for table in self.task.tables:
-            weight = 1.0 if self.task.weights is None else float(self.task.weights[start])
+        for table, weight in zip(self.task.tables, self.task.table_weights, strict=True):
             cells, start = slice(start, start + table.n_cells), start + table.n_cells
             live = self.task.possible.live[cells].sum() if self.task.possible else table.n_cells
             found.append((slice(first, first + int(live)), weight))

@@ -26,8 +26,8 @@ from geomdp._numerics.linalg import conjugate_gradients
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.mechanisms import AdditiveMechanism, Prediction, PredictionKind
-from geomdp.mechanisms.projected import STANDARD_ERRORS, noise_limit_source, squared_noise_limit
-from geomdp.tabulation.possible import Possible, PossibleNoise, Table, codes_of
+from geomdp.mechanisms.projected import noise_limit_source, upper_limit
+from geomdp.tabulation.possible import Possible, PossibleNoise, Table, codes_of, spread
 
 # The tables of a distribution, and the adjoint map
 
@@ -303,7 +303,7 @@ class Tree:
 
     def __init__(self, joint: JointTables, draws: FloatArray) -> None:
         tables, weights, self._live = joint.tables, joint.table_weights, joint.live
-        draws = self._spread(draws)
+        draws = spread(draws, self._live)
         sizes = _sizes(tables)
         self._sizes = np.array([*sizes.values()])
         self._starts = np.cumsum(self._sizes) - self._sizes
@@ -338,15 +338,9 @@ class Tree:
         #: Whether the draws show the noise of all columns and pairs.
         self.shows_noise = bool((self._floors > 0).all() and all(p.noise > 0 for p in self._pairs))
 
-    def _spread(self, cells: FloatArray) -> FloatArray:
-        """All cells (..., m) from those that are possible."""
-        found = np.zeros((*cells.shape[:-1], len(self._live)))
-        found[..., self._live] = cells
-        return found
-
     def scores(self, noisy: FloatArray) -> FloatArray:
         """Scores of the prior, as in `JointTables.fitted`, for noisy possible cells."""
-        noisy = self._spread(noisy)
+        noisy = spread(noisy, self._live)
         levels = self._levels(noisy)
         scores = np.asarray(self._places @ np.log(levels))
         found = filter(None, (pair.ratios(noisy, levels) for pair in self._pairs))
@@ -591,11 +585,8 @@ class Fits:
         noise: PossibleNoise | None = None,
     ) -> None:
         self._joint, self.mechanism = joint, mechanism
-        self._square = squared_noise_limit(mechanism)
-        if noise is not None:
-            predicted = noise.predicted
-            limit = predicted.value + STANDARD_ERRORS * predicted.stderr
-            self._square = limit**2 * joint.n_cells
+        predicted = mechanism.predicted_rmse if noise is None else noise.predicted
+        self._square = upper_limit(predicted) ** 2 * joint.n_cells
         rng = np.random.default_rng(PUBLIC_SEED)
         count = min(max(DRAWN_CELLS // joint.n_cells, 2), 8)
         law = mechanism.noise if noise is None else noise.law

@@ -54,6 +54,13 @@ class JoinedTables:
     matrix: sp.csr_array
 
 
+def spread(cells: FloatArray, live: BoolArray) -> FloatArray:
+    """All cells (..., m) from those that are `live`; the others are 0."""
+    found = np.zeros((*cells.shape[:-1], len(live)))
+    found[..., live] = cells
+    return found
+
+
 def codes_of(
     columns: Mapping[str, JoinedColumn], levels: Mapping[str, npt.NDArray[np.intp]]
 ) -> dict[str, npt.NDArray[np.intp]]:
@@ -87,9 +94,7 @@ class Possible:
 
     def spread(self, cells: FloatArray) -> FloatArray:
         """All cells (m,) from those that are possible."""
-        found = np.zeros(len(self.live))
-        found[self.live] = cells
-        return found
+        return spread(cells, self.live)
 
     def refined(self, tables: Sequence[Table]) -> Iterator[tuple[slice, slice, sp.csr_array]]:
         """The slices of two tables, and the map to the cells of the first from the second.

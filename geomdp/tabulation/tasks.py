@@ -62,6 +62,14 @@ class Task:
         return self.tables or self.products
 
     @property
+    def table_weights(self) -> list[float]:
+        """The weight of each of `tables`."""
+        if self.weights is None:
+            return [1.0] * len(self.tables)
+        starts = itertools.accumulate((t.n_cells for t in self.tables[:-1]), initial=0)
+        return [float(self.weights[start]) for start in starts]
+
+    @property
     def undeclared(self) -> str:
         """A warning, if the schema declares combinations impossible and `possible` does not."""
         assert self.schema is not None
@@ -510,10 +518,7 @@ def _possible(task: Task) -> Task:
         return task
     labels = task.schema.labels
     joined = joined_columns(labels, task.schema.forbidden, all_linked=True)
-    weights = [1.0] * len(task.tables)
-    if task.weights is not None:
-        starts = itertools.accumulate((t.n_cells for t in task.tables[:-1]), initial=0)
-        weights = [float(task.weights[start]) for start in starts]
+    weights = task.table_weights
     model, _ = joined_tables(task.tables, weights, joined, weighted=False)
     live = np.diff(model.matrix.indptr) > 0
     measured, own = joined_tables(

@@ -121,11 +121,12 @@ def test_a_plan_for_persons_releases_with_as_many_rows_only(planned, given, tmp_
     found = gd.budget_for(workload, n=100, targets=target, **add_remove, **persons)
     row = gd.privacy.member_privacy(found.privacy, planned or 1)
     save_plan(found.plan, tmp_path / "p.json")
-    ledger = gd.privacy.Ledger(PureDP(100.0), **add_remove, person=None if given is None else "person")
+    named = "person" if given else None
+    ledger = gd.privacy.Ledger(PureDP(100.0), **add_remove, person=named)
     asked = {"mechanism": load_plan(tmp_path / "p.json"), "n": 100, **add_remove, "ledger": ledger}
     # The privacy of a row is the planned one, so that only the number of rows can be wrong.
     asked["privacy"] = gd.privacy.group_privacy(row, given or 1)
-    asked |= {"max_rows_per_person": given, "person": "person" if given else None}
+    asked |= {"max_rows_per_person": given, "person": named}
     if given == planned:
         released = gd.release(frame, SCHEMA, "marginals:1", **asked)
         assert released.guarantee.max_rows_per_person == planned
