@@ -38,7 +38,8 @@ def frame():
 
 
 def exactly(frame, *asked):
-    return gd.release(frame, SCHEMA, list(asked), privacy=PRECISE, mechanism=ResidualGaussian)
+    # Without a seed an empty group seems to hold records in 1 run of 40, as the level 0.95 allows.
+    return gd.release(frame, SCHEMA, asked, privacy=PRECISE, mechanism=ResidualGaussian, rng=1)
 
 
 def test_means_are_those_of_the_records_with_a_number(frame):
