@@ -259,6 +259,69 @@ def test_numbers_by_group_of_a_strange_file(call, table, group, number, value, o
             assert quantiles.loc[name, "low"] <= median <= quantiles.loc[name, "high"]
 
 
+#: Health of the bundled table is good, fair or poor, or excellent if no column says so.
+HEALTH = [{a: ["true"], b: ["true"]} for a, b in combinations(("hlthg", "hlthf", "hlthp"), 2)]
+
+
+@pytest.mark.statistical
+def test_the_bundled_table_with_impossible_cells(call):
+    """Two of three states of health are impossible, from both sides."""
+    sample = gd.data.rand_health_insurance()
+    schema = sample.schema.declare(impossible=HEALTH)
+    Path("s.json").write_text(schema.to_json(), encoding="utf-8")
+    columns = ["physlm", "hlthg", "hlthf", "hlthp"]
+    line = ["release", "--schema", "s.json", "--columns", ",".join(columns), "--epsilon", "0.5"]
+    code, out, err = call(*line, sample.path, "--workload", "marginals:2", "--out", "a.csv")
+    assert (code, err) == (0, "")
+    assert "3 cells are declared impossible, and are 0" in out
+    found = gd.release(sample.path, schema, "marginals:2", columns=columns, epsilon=0.5)
+    free = gd.release(sample.path, sample.schema, "marginals:2", columns=columns, epsilon=0.5)
+    assert found.predicted_rmse.value < 0.9 * free.predicted_rmse.value
+    empty = [f"{one}=true, {other}=true" for one, other in combinations(columns[1:], 2)]
+    for answers in (pd.read_csv("a.csv"), found.to_frame()):
+        labels = [
+            ", ".join(f"{name}={str(row[name]).lower()}" for name in columns if pd.notna(row[name]))
+            for _, row in answers.iterrows()
+        ]
+        held = answers[np.isin(labels, empty)]
+        assert len(held) == 3
+        assert (held[["answer", "noise_std", "low", "high"]] == 0).all(axis=None)
+        assert (answers.noise_std > 0).sum() == len(answers) - 3
+
+
+@pytest.mark.statistical
+def test_numbers_by_group_of_the_bundled_table(call):
+    sample = gd.data.rand_health_insurance()
+    tables = ["physlm,mdvis[mean]", "hlthp,disea[prefixes]"]
+    asked = [word for table in tables for word in ("--tables", table)]
+    line = ["release", "--sample", "rand", *asked, "--rho", "1", "--quantiles", "0.5,0.9"]
+    code, out, err = call(*line, "--out", "a.csv")
+    assert (code, err) == (0, "")
+    assert "a.quantiles.csv" in out
+    found = gd.release(
+        sample.path, sample.schema, [t.split(",") for t in tables], privacy=gd.ZCDP(1.0)
+    )
+    edges = sample.schema.column("mdvis").edges
+    low, high = np.array(edges[:-1]), np.array(edges[1:])
+    place = np.searchsorted(edges, sample.frame.mdvis, side="right") - 1
+    limited = np.digitize(sample.frame.physlm, [0.5]) == 1
+    for means in (pd.read_csv("a.means.csv"), found.means()):
+        assert len(means) == 2
+        for row, members in zip(means.itertuples(), (~limited, limited), strict=True):
+            own = sample.frame.mdvis[members]
+            assert row.low <= own.mean() <= row.high
+            assert row.total_low <= own.sum() <= row.total_high
+            assert abs(row.count - members.sum()) < 3 * (row.count_high - row.count_low)
+            # Values are taken as the middles of their bins.
+            assert low[place[members]].mean() < row.mean < high[place[members]].mean()
+    for quantiles in (pd.read_csv("a.quantiles.csv"), found.quantiles([0.5, 0.9])):
+        poor = sample.frame.hlthp.astype(bool)
+        for row in quantiles.itertuples():
+            members = poor if str(row.hlthp).lower() == "true" else ~poor
+            true = np.quantile(sample.frame.disea[members], row.quantile, method="inverted_cdf")
+            assert float(row.low) <= true <= float(row.high)
+
+
 @pytest.mark.ci
 @pytest.mark.statistical
 @pytest.mark.parametrize("table", ASKS)
