@@ -7,8 +7,8 @@ numbers. `tables` adds the body `TableMoments`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from functools import reduce, singledispatch
+from collections.abc import Callable, Iterable
+from functools import partial, reduce, singledispatch
 from itertools import accumulate, pairwise
 from operator import mul
 
@@ -134,8 +134,12 @@ def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
     return [bartlett_row(place, order, draw) for place in range(order)]
 
 
-def ball_sum(values: Vector) -> arb:
+def ball_sum(values: Iterable[arb]) -> arb:
     return sum(values, start=arb(0))
+
+
+def dot(first: Vector, second: Vector) -> arb:
+    return ball_sum(a * b for a, b in zip(first, second, strict=True))
 
 
 # Linear maps in ball arithmetic
@@ -179,6 +183,12 @@ def linear_map(matrix: npt.ArrayLike | sp.csr_array) -> LinearMap:
     return product
 
 
+def combined(weights: Vector, rows: list[Vector]) -> Vector:
+    """The sum of weight * row over the first rows, one for each weight."""
+    chosen = rows[: len(weights)]
+    return [dot(weights, list(entries)) for entries in zip(*chosen, strict=True)]
+
+
 def gram(rows: list[Vector]) -> list[Vector]:
     """R R^T for the matrix R with these rows. Entries missing at the end of a row are 0."""
     width, count = max(map(len, rows)), len(rows)
@@ -206,7 +216,7 @@ def spectraplex(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix of trace <= 1 (X-SPX): svec of U^(1/D) W / tr W for a Wishart W."""
     size = draw.uniform().root(order * (order + 1) // 2)
     rows = bartlett_factor(order, draw)
-    trace = ball_sum([_squared_length(row) for row in rows])
+    trace = ball_sum(dot(row, row) for row in rows)
     return [size * entry / trace for entry in _svec(gram(rows))]
 
 
@@ -231,12 +241,8 @@ def _svec(matrix: list[Vector]) -> Vector:
     ]
 
 
-def _squared_length(row: Vector) -> arb:
-    return ball_sum([x * x for x in row])
-
-
 def _normalised(row: Vector) -> Vector:
-    length = _squared_length(row).sqrt()
+    length = dot(row, row).sqrt()
     return [x / length for x in row]
 
 
@@ -248,9 +254,8 @@ _COUPLED = (
 #: Bodies that have a float64 sampler but no correctly rounded one, with the reason.
 NO_EXACT_POINTS: dict[type[Body], str] = {NuclearBall: _COUPLED, SpectraplexDifference: _COUPLED}
 
-#: Largest p of an l_p ball with a sampler here. For far larger p, powers x^p leave the range of
-#: exponents of an `arb`. For p above the limit, a box differs from the l_p ball by less than 1 part
-#: in 10^4 in up to 10^40 dimensions.
+#: Largest p of an l_p ball: for far larger p, powers x^p leave the range of exponents of an `arb`.
+#: Above it, a box differs from the ball by less than 1 part in 10^4 in up to 10^40 dimensions.
 LARGEST_EXPONENT = 2.0**20
 
 
@@ -259,11 +264,6 @@ def uniform_point(body: Body) -> Computable:
     """A uniform point of `body` in its affine hull; `NoExactPath` is raised before any draw."""
     reason = NO_EXACT_POINTS.get(type(body), "no sampler in ball arithmetic is written for it")
     raise NoExactPath(body, reason)
-
-
-@uniform_point.register
-def _ball(body: Ball) -> Computable:
-    return _ball_points(body.m, arb(body.r))
 
 
 def _ball_points(dimension: int, radius: arb) -> Computable:
@@ -276,13 +276,19 @@ def _ball_points(dimension: int, radius: arb) -> Computable:
     return point
 
 
+uniform_point.register(Ball, lambda body: _ball_points(body.m, arb(body.r)))
+uniform_point.register(Elliptope, lambda body: partial(correlations, body.order))
+uniform_point.register(Spectraplex, lambda body: partial(spectraplex, body.d))
+uniform_point.register(PsdBox, lambda body: partial(psd_box, body.d))
+
+
 @uniform_point.register
 def _cross_polytope(body: CrossPolytope) -> Computable:
     radius = arb(body.r)
 
     def point(draw: Draw) -> Vector:
         entries = laplaces(body.m, draw)
-        total = ball_sum([abs(x) for x in entries]) + exponentials(1, draw)[0]
+        total = ball_sum(abs(x) for x in entries) + exponentials(1, draw)[0]
         return [radius * x / total for x in entries]
 
     return point
@@ -294,14 +300,13 @@ def _lp_ball(body: LpBall) -> Computable:
     if body.p == 1:
         return _cross_polytope(CrossPolytope(body.m, body.r))
     if body.p > LARGEST_EXPONENT:
-        raise NoExactPath(
-            body, "its exponent is above 2^20; use a Box, which is nearly the same body"
-        )
+        reason = "its exponent is above 2^20; use a Box, which is nearly the same body"
+        raise NoExactPath(body, reason)
     exponent, radius = arb(body.p), arb(body.r)
 
     def point(draw: Draw) -> Vector:
         sizes = power_exponentials(body.m, exponent, draw)
-        powers = ball_sum([x**exponent for x in sizes]) + exponentials(1, draw)[0]
+        powers = ball_sum(x**exponent for x in sizes) + exponentials(1, draw)[0]
         norm = powers ** (1 / exponent)
         signs = [1 - 2 * whole_number(2, draw) for _ in sizes]
         return [sign * radius * x / norm for sign, x in zip(signs, sizes, strict=True)]
@@ -315,9 +320,8 @@ def _box(body: Box) -> Computable:
 
     def point(draw: Draw) -> Vector:
         heights = draw.uniforms(len(lower))
-        # If a == b, return a itself, without rounding errors. The number a may be the midpoint of
-        # two points of the output grid. Then a ball of positive radius around a contains numbers
-        # that are rounded down and numbers that are rounded up, at any precision.
+        # If a == b, return a itself: if a is the midpoint of two points of the output grid, no
+        # precision would decide the rounding of a ball of positive radius around a.
         return [
             a if a == b else a + (b - a) * u for a, b, u in zip(lower, upper, heights, strict=True)
         ]
@@ -377,12 +381,11 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
     def point(draw: Draw) -> Vector:
         positive = set(draw.order(2 * rank)[:rank])
         parts = exponentials(rank + 1, draw)
-        above = ball_sum([x for i, x in enumerate(parts) if i in positive])
-        below = ball_sum([x for i, x in enumerate(parts) if i not in positive])
+        above = ball_sum(x for i, x in enumerate(parts) if i in positive)
+        below = ball_sum(x for i, x in enumerate(parts) if i not in positive)
         size = draw.uniform().root(rank)
-        return to_answers(
-            [size * x / above if i in positive else -size * x / below for i, x in enumerate(parts)]
-        )
+        shares = (x / above if i in positive else -x / below for i, x in enumerate(parts))
+        return to_answers([size * share for share in shares])
 
     return point
 
@@ -404,27 +407,9 @@ def _triangulated(body: TriangulatedPolytope) -> Computable:
         chosen = corners[bisect_right(ends, whole_number(ends[-1], draw))]
         # Leave out the weight of the vertex 0, which adds nothing.
         weights = dirichlet(order + 1, 2, draw)[:order]
-        return [
-            ball_sum([weight * x for weight, x in zip(weights, entries, strict=True)])
-            for entries in zip(*chosen, strict=True)
-        ]
+        return combined(weights, chosen)
 
     return point
-
-
-@uniform_point.register
-def _elliptope(body: Elliptope) -> Computable:
-    return lambda draw: correlations(body.order, draw)
-
-
-@uniform_point.register
-def _spectraplex(body: Spectraplex) -> Computable:
-    return lambda draw: spectraplex(body.d, draw)
-
-
-@uniform_point.register
-def _psd_box(body: PsdBox) -> Computable:
-    return lambda draw: psd_box(body.d, draw)
 
 
 @uniform_point.register

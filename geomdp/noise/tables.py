@@ -12,13 +12,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from flint import arb
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies import TableMoments
-from geomdp.noise.points import ball_sum, bartlett_row, dirichlet, gram, uniform_point
+from geomdp.noise.points import (
+    ball_sum,
+    bartlett_row,
+    combined,
+    dirichlet,
+    dot,
+    gram,
+    uniform_point,
+)
 from geomdp.noise.rounding import (
     FUNCTION_ERROR,
     Computable,
@@ -30,13 +40,11 @@ from geomdp.noise.rounding import (
     sine_cosine,
 )
 
-# Violations of cell and triangle inequalities by many matrices of tables, in float64.
+# Violations of cell and triangle inequalities by matrices of tables, in float64 or in balls.
 # An event is a level of a column, and a cell is the share of records in two events. Cells must be
 # at least 0, and triangle inequalities relate the shares of three events and of their pairs.
 
-#: Largest number of pairs (triple of events, matrix) that are evaluated in one step, unless there
-#: are more matrices than this. A step with this number of pairs needs ten arrays of 256 KiB of
-#: float64.
+#: Number of pairs (triple of events, matrix) that are evaluated in one step: ten arrays of 256 KiB.
 BLOCK = 1 << 15
 
 
@@ -46,55 +54,45 @@ def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
     Block (i, j) of the L events is a two-way table, and the diagonal holds their shares; the rest
     of diagonal blocks is not read. `starts` holds the first event of each column, and then L.
     """
-    bounds = tuple(np.asarray(starts).tolist())
     # Store the b values of each entry next to each other in memory, so that reading them is fast.
     entries = np.ascontiguousarray(cells.transpose(1, 2, 0))
-    first, second = _pairs(bounds)
-    total = np.maximum(-entries[first, second], 0.0).sum(axis=0)
-    triples = _triples(bounds)
+    pairs, triples = inequalities(tuple(starts))
+    total = np.maximum(-entries[*pairs], 0.0).sum(axis=0)
     step = max(1, BLOCK // max(1, len(cells)))
     for start in range(0, triples.shape[1], step):
-        total += _triangles(entries, triples[:, start : start + step])
+        first, *others = _triangles(entries, triples[:, start : start + step])
+        amounts = np.maximum(first, 0.0)
+        for other in others:
+            amounts += np.maximum(other, 0.0)
+        total += amounts.sum(axis=0)
     return np.asarray(total)
 
 
-def inequality_count(starts: IntArray) -> int:
-    """Number of cell and triangle inequalities; `starts` is as for `total_violation`."""
-    bounds = tuple(np.asarray(starts).tolist())
-    return int(_pairs(bounds)[0].size + 4 * _triples(bounds).shape[1])
-
-
-def _triangles(entries: FloatArray, triples: IntArray) -> FloatArray:
-    """Total violation (b,) of the triangles `triples` (3, t) by `entries` (L, L, b)."""
+def _triangles(entries: npt.NDArray[Any], triples: IntArray) -> tuple[npt.NDArray[Any], ...]:
+    """By how much `entries` (L, L, b) violate the four triangle inequalities of `triples`."""
     a, b, c = triples
     ab, ac, bc = entries[a, b], entries[a, c], entries[b, c]
     aa, bb, cc = entries[a, a], entries[b, b], entries[c, c]
     both = ab + ac + bc
-    amounts = np.maximum(aa + bb + cc - 1 - both, 0.0)
-    amounts += np.maximum(both - 2 * bc - aa, 0.0)
-    amounts += np.maximum(both - 2 * ac - bb, 0.0)
-    amounts += np.maximum(both - 2 * ab - cc, 0.0)
-    return np.asarray(amounts.sum(axis=0))
+    return aa + bb + cc - 1 - both, both - 2 * bc - aa, both - 2 * ac - bb, both - 2 * ab - cc
 
 
 @functools.lru_cache(maxsize=16)
-def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    column = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    first, second = np.nonzero(column[:, None] < column)
-    return first, second
+def inequalities(starts: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """The cells (2, c) of tables and the triples (3, t) of events with an inequality.
 
-
-@functools.lru_cache(maxsize=16)
-def _triples(bounds: tuple[int, ...]) -> IntArray:
-    """Triples (3, t) of events of three columns; of two levels, only the first event is needed."""
-    events = [
-        range(low, low + 1 if high - low == 2 else high) for low, high in itertools.pairwise(bounds)
-    ]
+    Of a column of two levels, the first event is enough: its complement has the same inequalities.
+    """
+    column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    chosen = np.repeat(np.diff(starts) != 2, np.diff(starts))
+    chosen[list(starts[:-1])] = True
+    events = [np.flatnonzero(chosen & (column == i)) for i in range(len(starts) - 1)]
     blocks = [
-        np.stack(np.meshgrid(*chosen, indexing="ij")).reshape(3, -1)
-        for chosen in itertools.combinations(events, 3)
+        np.stack(np.meshgrid(*three, indexing="ij")).reshape(3, -1)
+        for three in itertools.combinations(events, 3)
     ]
-    return np.concatenate([np.empty((3, 0), dtype=np.int64), *blocks], axis=1)
+    triples = np.concatenate([np.empty((3, 0), dtype=np.int64), *blocks], axis=1)
+    return np.array(np.nonzero(column[:, None] < column)), triples
 
 
 # Many tries of rejection sampling in float64, with bounds on the errors.
@@ -159,13 +157,10 @@ class TryShape:
     def numbers(self) -> int:
         return self._places.count
 
+    # Uniform numbers near 0 or 1 may give infinities and NaN here. Such tries stay open.
+    @np.errstate(all="ignore")
     def evaluate(self, uniforms: FloatArray) -> Tries:
         """Evaluate b `uniforms` (b, numbers), exact up to relative 2^-53 and absolute 2^-62."""
-        # Uniform numbers near 0 or 1 may give infinities and NaN here. Such tries stay open.
-        with np.errstate(all="ignore"):
-            return self._evaluate(uniforms)
-
-    def _evaluate(self, uniforms: FloatArray) -> Tries:
         places = self._places
         variables = Variables(uniforms, places)
         rows, row_error = variables.rows(self.order)
@@ -177,25 +172,22 @@ class TryShape:
         for low, high in itertools.pairwise(self.starts.tolist()):
             frame, frame_error = _orthonormal(rows[:, first : first + high - low - 1], row_error)
             first += high - low - 1
-            own, own_error = _vectors(
-                parts[:, low:high], parts_error[:, low:high], frame, frame_error
-            )
-            vectors[:, low:high] = own
-            error = np.maximum(error, own_error)
+            own = slice(low, high)
+            found = _vectors(parts[:, own], parts_error[:, own], frame, frame_error)
+            vectors[:, own], error = found[0], np.maximum(error, found[1])
         # Vectors have length at most 1.
         cells = vectors @ vectors.transpose(0, 2, 1)
         cell_error = 3 * error + (self.order + 1) * 2.0**-50
         # Each inequality is a sum of at most six cells and a constant, and at most 4 in modulus.
-        inequalities = inequality_count(self.starts)
-        total_error = 7 * inequalities * cell_error + inequalities**2 * 2.0**-50
+        pairs, triples = inequalities(tuple(self.starts))
+        terms = pairs.shape[1] + 4 * triples.shape[1]
+        total_error = 7 * terms * cell_error + terms**2 * 2.0**-50
         # `<=` is False for NaN, so a NaN leaves the try open, too.
         total_error[~(np.maximum(error, variables.open) <= LARGEST_ERROR)] = math.inf
         return Tries(total_violation(cells, self.starts), total_error)
 
 
-@functools.lru_cache(maxsize=16)
-def try_shape(levels: tuple[int, ...]) -> TryShape:
-    return TryShape(levels)
+try_shape = functools.lru_cache(maxsize=16)(TryShape)
 
 
 class Places:
@@ -206,9 +198,8 @@ class Places:
         #: For each pair of Gaussian variables: the row, the position in the row, and the positions
         #: of two uniform numbers, for the radius and the angle.
         self.pairs: list[tuple[int, int, int, int]] = []
-        #: Gamma variables from which chi variables are computed, and gamma variables from which
-        #: shares are computed. An entry is the position of the first uniform number of a variable,
-        #: and twice the shape of the variable.
+        #: Gamma variables for chi variables, and for shares: the position of the first uniform
+        #: number of each, and twice its shape.
         self.chi: list[tuple[int, int]] = []
         self.parts: list[tuple[int, int]] = []
 
@@ -233,8 +224,7 @@ class Variables:
             logged[start : start + twice // 2 + twice % 2] = True
         used = uniforms[:, logged]
         least = used.min(axis=1)
-        #: (b,): 1 if a logarithm is taken of a number too near to 0 or 1, else 0. A try with 1
-        #: stays open.
+        #: (b,): 1 if a logarithm of a number too near to 0 or 1 leaves the try open, else 0.
         self.open = ((least < LEAST_UNIFORM) | (used.max(axis=1) > 1 - LEAST_UNIFORM)) * 1.0
         #: (b, 1): bounds on the relative errors of the numbers whose logarithms are taken.
         self._relative = (2.0**-52 + 2.0**-61 / np.maximum(least, LEAST_UNIFORM))[:, None]
@@ -277,8 +267,7 @@ class Variables:
             error = (2 * squares_error / lengths + lengths * 2.0**-43).max(axis=1)
         chi, chi_error = self.half_gammas(self._places.chi)
         diagonal = np.sqrt(2 * chi)
-        # Gaussian variables come in pairs, so a row with an odd number of variables got one too
-        # many. The extra variable is on the diagonal and is overwritten here.
+        # A row with an odd number of variables got one too many, which is overwritten here.
         places = np.arange(order)
         rows[:, places, places] = diagonal
         error = 2 * math.sqrt(order) * error
@@ -304,8 +293,7 @@ def near_correlations(uniforms: FloatArray, order: int) -> Near:
     rows, error = variables.rows(order)
     lengths = np.sqrt((rows**2).sum(axis=2))
     units = rows / lengths[:, :, None]
-    # If a row x has an error e, then x / |x| has an error of at most 2 |e| / |x|. The last term
-    # covers the roundings of the norm and the quotient.
+    # If x has an error e, then x / |x| has an error of at most 2 |e| / |x|, besides roundings.
     moved = 2 * error / lengths.min(axis=1) * (1 + 2.0**-30)
     off = moved + (order + 8) * 2.0**-52
     # The bound covers inner products of two unit vectors with errors `off`, and rounded sums.
@@ -366,32 +354,39 @@ def _vectors(
 # l - 1 over all columns. The squared length and the first coordinate of y_a are both the share m_a
 # of the level. The inner products of the vectors of two columns form their two-way table.
 
-#: Number of tries that are evaluated together: in the first batch, and in each later batch. If the
-#: cut leaves a hundredth of the volume, a point takes a hundred tries on average. If the cut leaves
-#: most of the volume, a point takes fewer than two tries on average.
+#: Number of tries that are evaluated together: in the first batch, and in each later batch. A point
+#: takes fewer than two tries on average, or a hundred, if the cut leaves a hundredth of the volume.
 FIRST_TRIES, MORE_TRIES = 16, 64
 #: For tries with at most this many uniform numbers, balls are faster than arrays of float64.
 FEW_NUMBERS = 64
 
 
-def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
-    """A uniform point of `TableMoments(levels, limit)`, in the coordinates of that body."""
-    return _coordinates(_accepted(levels, limit, draw))
+@uniform_point.register
+def _table_moments(body: TableMoments) -> Computable:
+    """H_i^T m_i for each column i, then H_i^T M_ij H_j row by row for i < j."""
+
+    def point(draw: Draw) -> Vector:
+        columns = _accepted(body.levels, body.violation, draw)
+        return _moments([[combined(row, own) for row in _helmert(len(own))] for own in columns])
+
+    return point
 
 
 def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
     """The shares m_i of the levels of each column i of a uniform point of `TableMoments`, then the
     cells of the tables M_ij for i < j, row by row.
     """
-    columns = _accepted(levels, limit, draw)
-    products = gram([vector for column in columns for vector in column])
+    return _moments(_accepted(levels, limit, draw))
+
+
+def _moments(columns: list[list[Vector]]) -> Vector:
+    """First coordinates of all vectors, then inner products of the vectors of two columns."""
+    vectors = [vector for column in columns for vector in column]
+    products = gram(vectors)
     starts = [0, *itertools.accumulate(map(len, columns))]
-    events = [range(a, b) for a, b in itertools.pairwise(starts)]
-    shares = [vector[0] for column in columns for vector in column]
-    return [
-        *shares,
-        *(products[a][b] for i, j in itertools.combinations(events, 2) for a in i for b in j),
-    ]
+    own = itertools.combinations([range(a, b) for a, b in itertools.pairwise(starts)], 2)
+    pairs = (products[a][b] for first, second in own for a in first for b in second)
+    return [*(vector[0] for vector in vectors), *pairs]
 
 
 def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
@@ -437,9 +432,9 @@ def _orthonormal_balls(rows: list[Vector], width: int) -> list[Vector]:
     for row in rows:
         rest = [*row, *[arb(0)] * (width - len(row))]
         for unit in frame:
-            overlap = _inner(unit, rest)
+            overlap = dot(unit, rest)
             rest = [x - overlap * e for x, e in zip(rest, unit, strict=True)]
-        length = _inner(rest, rest).sqrt()
+        length = dot(rest, rest).sqrt()
         frame.append([x / length for x in rest])
     return frame
 
@@ -456,43 +451,14 @@ def _level_balls(shares: Vector, frame: list[Vector]) -> list[Vector]:
         weights = [-share * (shares[k] / (tails[k] * tails[k + 1])).sqrt() for k in range(a)]
         if a < len(frame):
             weights.append((share * tails[a + 1] / tails[a]).sqrt())
-        vectors.append([share, *_combined(weights, frame)])
+        vectors.append([share, *combined(weights, frame)])
     return vectors
 
 
-def _combined(weights: Vector, rows: list[Vector]) -> Vector:
-    chosen = rows[: len(weights)]
-    return [
-        ball_sum([weight * x for weight, x in zip(weights, entries, strict=True)])
-        for entries in zip(*chosen, strict=True)
-    ]
-
-
-def _coordinates(columns: list[list[Vector]]) -> Vector:
-    """H_i^T m_i for each column i, then H_i^T M_ij H_j row by row for i < j."""
-    contrasts = [
-        _combined(weights, vectors) for vectors in columns for weights in _helmert(vectors)
-    ]
-    products = gram(contrasts)
-    sizes = [len(vectors) - 1 for vectors in columns]
-    ends = list(itertools.accumulate(sizes))
-    owns = [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-    pairs = [
-        products[a][b]
-        for first, second in itertools.combinations(owns, 2)
-        for a in first
-        for b in second
-    ]
-    return [*(row[0] for row in contrasts), *pairs]
-
-
-def _helmert(vectors: list[Vector]) -> list[Vector]:
+def _helmert(levels: int) -> list[Vector]:
     """Weights of the Helmert contrasts: (1, .., 1, -j, 0, ..) / (j (j + 1))^(1/2) for j >= 1."""
-    contrasts = []
-    for j in range(1, len(vectors)):
-        entry = 1 / arb(j * (j + 1)).sqrt()
-        contrasts.append([*[entry] * j, -j * entry])
-    return contrasts
+    entries = [(j, 1 / arb(j * (j + 1)).sqrt()) for j in range(1, levels)]
+    return [[*[entry] * j, -j * entry] for j, entry in entries]
 
 
 def _is_within(columns: list[list[Vector]], limit: float) -> bool:
@@ -507,28 +473,8 @@ def _is_within(columns: list[list[Vector]], limit: float) -> bool:
 
 
 def _violation(cells: list[Vector], starts: list[int]) -> arb:
-    """Total violation, as in `compiled.violations`, for inner products `cells` of all levels."""
-    columns = [range(a, b) for a, b in itertools.pairwise(starts)]
-    missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
-    # An event is a level of a column. Use only one event of a column with two levels. The other
-    # event is its complement, which has the same four inequalities in another order.
-    events = [column[:1] if len(column) == 2 else column for column in columns]
-    for chosen in itertools.combinations(events, 3):
-        for a, b, c in itertools.product(*chosen):
-            ab, ac, bc = cells[a][b], cells[a][c], cells[b][c]
-            missing += [
-                cells[a][a] + cells[b][b] + cells[c][c] - 1 - ab - ac - bc,
-                ab + ac - bc - cells[a][a],
-                ab + bc - ac - cells[b][b],
-                ac + bc - ab - cells[c][c],
-            ]
-    return ball_sum([value.nonnegative_part() for value in missing])
-
-
-def _inner(first: Vector, second: Vector) -> arb:
-    return ball_sum([a * b for a, b in zip(first, second, strict=True)])
-
-
-@uniform_point.register
-def _table_moments(body: TableMoments) -> Computable:
-    return lambda draw: table_contrasts(body.levels, body.violation, draw)
+    """`total_violation` in balls, for inner products `cells` of all levels."""
+    entries = np.array(cells, dtype=object)
+    pairs, triples = inequalities(tuple(starts))
+    missing = np.concatenate([-entries[*pairs], *_triangles(entries, triples)])
+    return ball_sum(value.nonnegative_part() for value in missing)
