@@ -10,7 +10,7 @@ import abc
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,7 @@ from geomdp.geometry.projection import Estimate
 from geomdp.noise.base import mean_estimate, scaled
 from geomdp.noise.points import (
     LinearMap,
+    ball_sum,
     bartlett_factor,
     dyadic,
     gamma,
@@ -56,21 +57,18 @@ from geomdp.privacy import Exact
 #: deviation of ||T U||^2 (see `ImageMoments`) is about 15% of its mean. The error of a mechanism,
 #: the root of the mean of 1024 draws, then has a relative error of 0.25%.
 DRAWS = 1024
-#: Number of table bodies whose draws are kept in memory. No draws are kept on disk: they decide
-#: stated errors, and only drawing again could show whether someone changed the file.
-KEPT = 8
 
 
 def _uniform(body: Body) -> FloatArray:
-    return body.sample_uniform(DRAWS, np.random.default_rng(PUBLIC_SEED))
-
-
-@lru_cache(maxsize=KEPT)
-def _uniform_tables(body: TableMoments) -> FloatArray:
-    """The same draws (1024, k) for all mechanisms on a body; one can take a hundred tries."""
-    draws = _uniform(body)
+    draws = body.sample_uniform(DRAWS, np.random.default_rng(PUBLIC_SEED))
     draws.setflags(write=False)
     return draws
+
+
+#: The same draws (1024, k) for all mechanisms on one of the last 8 bodies of tables; one can take a
+#: hundred tries. None are kept on disk: they decide stated errors, and only drawing again could
+#: show whether someone changed the file.
+_uniform_tables = lru_cache(maxsize=8)(_uniform)
 
 
 def check_map(matrix: sp.csr_array, dimension: int) -> None:
@@ -167,6 +165,14 @@ class _FromBody(abc.ABC):
     def _at(self, radii: FloatArray, points: FloatArray) -> FloatArray:
         """Draws (b, m) with the given radii and uniform points (2 b, k) of K."""
 
+    def _image(self, points: FloatArray) -> FloatArray:
+        """T x for one point x (k,), or for each row x of `points` (b, k)."""
+        return points if self.matrix is None else np.asarray((self.matrix @ points.T).T)
+
+    def _around(self, moment: FloatArray) -> FloatArray:
+        """T C T^T (m, m) for the matrix C = `moment` (k, k)."""
+        return moment if self.matrix is None else self.matrix @ (self.matrix @ moment).T
+
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Each draw takes two uniform points of K."""
         radii = self._radii(rng, size)
@@ -178,7 +184,6 @@ class _FromBody(abc.ABC):
 
     @cached_property
     def moments(self) -> ImageMoments:
-        """Moments of U and T U, with the public points from which unknown moments are estimated."""
         return ImageMoments(self.body, self.matrix)
 
 
@@ -256,7 +261,7 @@ class PairedNoise(_FromBody):
 
     def _at(self, radii: FloatArray, points: FloatArray) -> FloatArray:
         first, second = points[: len(radii)], points[len(radii) :]
-        return np.asarray((self.matrix @ (radii * (first - second)).T).T)
+        return self._image(radii * (first - second))
 
     @property
     def _factor(self) -> float:
@@ -266,8 +271,7 @@ class PairedNoise(_FromBody):
 
     def covariance(self) -> FloatArray:
         """2 E R^2 T Cov(U) T^T (m, m); estimated if K has no second moment in closed form."""
-        scatter = self.moments.scatter()
-        return self._factor * np.asarray(self.matrix @ (self.matrix @ scatter).T)
+        return self._factor * self._around(self.moments.scatter())
 
     def variances(self) -> FloatArray:
         return self._factor * self.moments.variances()
@@ -361,34 +365,19 @@ class ConeNoise(_FromBody):
 
     def _at(self, radii: FloatArray, points: FloatArray) -> FloatArray:
         size, points = radii.shape[1], points - self.centre
-        draws = radii[0] * points[:size] - radii[1] * points[size:]
-        if self.matrix is not None:
-            draws = np.asarray((self.matrix @ draws.T).T)
+        draws = self._image(radii[0] * points[:size] - radii[1] * points[size:])
         if self.constant is not None:
             draws = draws + (radii[0] - radii[1]) * self.constant
         return np.asarray(draws)
 
-    def _covariance_in_body(self) -> FloatArray:
-        """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""
-        drift = self.body.centroid() - self.centre
-        # For each of the two vectors, drift drift^T is multiplied by
-        # E r_1^2 - (E r_1)^2 = (r + 1) / rate^2, and the covariance of U by
-        # E r_1^2 = (r + 1)(r + 2) / rate^2.
-        factor = self.effective_dimension + 2
-        return self._count_variance * (factor * self.moments.scatter() + np.outer(drift, drift))
+    # The variance of r_1 - r_2 multiplies D D^T, for the vector D = `_drift`. For each of the two
+    # vectors, E r_1^2 = (r + 2) (E r_1^2 - (E r_1)^2) multiplies the covariance of T U.
 
     def covariance(self) -> FloatArray:
         """Estimated if K has no second moment in closed form."""
-        covariance, mean = self._covariance_in_body(), self._mapped(self.body.centroid())
-        if self.matrix is not None:
-            covariance = np.asarray(self.matrix @ (self.matrix @ covariance).T)
-        if self.constant is None:
-            return covariance
-        # Z = W + s c, where W is the noise without a constant and s = r_1 - r_2. Here
-        # Var(s) = 2 (r + 1) / rate^2 and E[s W] = Var(s) T E U.
-        mixed = np.outer(mean, self.constant)
-        own = np.outer(self.constant, self.constant)
-        return covariance + self._count_variance * (mixed + mixed.T + own)
+        factor = self.effective_dimension + 2
+        about_drift = self._around(self._count_variance * (factor * self.moments.scatter()))
+        return about_drift + self._count_variance * np.outer(self._drift, self._drift)
 
     def variances(self) -> FloatArray:
         factor = self.effective_dimension + 2
@@ -399,92 +388,74 @@ class ConeNoise(_FromBody):
         """Var(r_1 - r_2) = 2 (r + 1) / rate^2."""
         return 2 * (self.effective_dimension + 1) / self.rate**2
 
-    def _mapped(self, point: FloatArray) -> FloatArray:
-        return point if self.matrix is None else np.asarray(self.matrix @ point)
-
     @property
     def _drift(self) -> FloatArray:
         """T (E U - a) + c, (m,). Given r_1 and r_2, Z has mean (r_1 - r_2) times this vector."""
-        moved = self._mapped(self.body.centroid() - self.centre)
+        moved = self._image(self.body.centroid() - self.centre)
         return moved if self.constant is None else moved + self.constant
-
-    @cached_property
-    def _energy(self) -> Estimate:
-        along = self._count_variance * float((self._drift**2).sum())
-        factor = self._count_variance * (self.effective_dimension + 2)
-        return scaled(self.moments.energy, factor, along)
 
     def second_moment(self) -> Estimate:
         """The trace, exact with a closed second moment of K; else from 1024 public draws.
 
         For a = E U and no constant, it is (2 (r + 1)(r + 2) / rate^2) E ||T (U - a)||_2^2.
         """
-        return self._energy
+        along = self._count_variance * float((self._drift**2).sum())
+        factor = self._count_variance * (self.effective_dimension + 2)
+        return scaled(self.moments.energy, factor, along)
 
 
 # Exact draws
 
 
-@dataclass(frozen=True)
-class Lift:
-    """A uniform point x of a body, with answers matrix @ x + constant."""
-
-    point: Computable
-    product: LinearMap
-    constant: Vector | None
-
-    def answers(self, vector: Vector, count: arb) -> Vector:
-        """matrix @ vector + count * constant; `count` is noise on the number n."""
-        images = self.product(vector)
-        if self.constant is None:
-            return images
-        return [x + count * c for x, c in zip(images, self.constant, strict=True)]
+def _of_cells(body: TableMoments, whole: bool, draw: Draw) -> Vector:
+    """1, shares of levels and cells of a uniform point, without those of even tables or `whole`."""
+    cells = [arb(1), *table_cells(body.levels, body.violation, draw)]
+    if whole:
+        return cells
+    pairs = (a * b for a, b in itertools.combinations(body.levels, 2))
+    sizes = [1, *(size for size in (*body.levels, *pairs) for _ in range(size))]
+    return [x - 1 / arb(size) for x, size in zip(cells, sizes, strict=True)]
 
 
-def lift_of(noise: PairedNoise | ConeNoise, body: Body) -> Lift:
-    """The uniform point of `body`, K itself or shifted, and its map to answers, exact on cells."""
-    constant, matrix = noise.constant, noise.matrix
+def _lift(
+    noise: PairedNoise | ConeNoise, body: Body
+) -> tuple[Computable, LinearMap, Vector | None]:
+    """A uniform point of `body`, K itself or shifted, with its T and c; exact on cells."""
     if isinstance(body, TableMoments) and noise.cells is not None:
-        levels, limit = body.levels, body.violation
-        pairs = (a * b for a, b in itertools.combinations(levels, 2))
-        sizes = [1, *(size for size in (*levels, *pairs) for _ in range(size))]
-
-        def point(draw: Draw) -> Vector:
-            cells = [arb(1), *table_cells(levels, limit, draw)]
-            if isinstance(noise, PairedNoise) or constant is not None:
-                return cells
-            # Of a known number of records, even tables are public, and have no noise.
-            return [x - 1 / arb(size) for x, size in zip(cells, sizes, strict=True)]
-
-        return Lift(point, linear_map(noise.cells), None)
-    product = (lambda vector: vector) if matrix is None else linear_map(matrix)
-    return Lift(uniform_point(body), product, None if constant is None else dyadic(constant))
+        # Of a known number of records, even tables are public, and have no noise.
+        whole = isinstance(noise, PairedNoise) or noise.constant is not None
+        return partial(_of_cells, body, whole), linear_map(noise.cells), None
+    to_answers = (lambda vector: vector) if noise.matrix is None else linear_map(noise.matrix)
+    constant = None if noise.constant is None else dyadic(noise.constant)
+    return uniform_point(body), to_answers, constant
 
 
 @exact_numbers.register
 def _exact_cone(noise: ConeNoise) -> Numbers:
     body = Shifted(noise.body, -noise.centre) if noise.centre.any() else noise.body
-    lift, rate = lift_of(noise, body), arb(noise.rate)
-    shape = noise.effective_dimension + 1
+    point, to_answers, constant = _lift(noise, body)
+    rate, shape = arb(noise.rate), noise.effective_dimension + 1
 
     def balls(draw: Draw) -> Vector:
         first, second = gamma(shape, draw) / rate, gamma(shape, draw) / rate
-        one, two = lift.point(draw), lift.point(draw)
-        moved = [first * a - second * b for a, b in zip(one, two, strict=True)]
-        return lift.answers(moved, first - second)
+        one, two = point(draw), point(draw)
+        answers = to_answers([first * a - second * b for a, b in zip(one, two, strict=True)])
+        if constant is None:
+            return answers
+        return [x + (first - second) * c for x, c in zip(answers, constant, strict=True)]
 
     return Numbers(balls, near_cone(noise))
 
 
 @exact_numbers.register
 def _exact_paired(noise: PairedNoise) -> Numbers:
-    lift, epsilon = lift_of(noise, noise.body), arb(noise.epsilon)
-    shape = 2 * noise.body.dimension + 1
+    point, to_answers, _ = _lift(noise, noise.body)
+    epsilon, shape = arb(noise.epsilon), 2 * noise.body.dimension + 1
 
     def balls(draw: Draw) -> Vector:
         radius = gamma(shape, draw) / epsilon
-        one, two = lift.point(draw), lift.point(draw)
-        return lift.answers([radius * (a - b) for a, b in zip(one, two, strict=True)], arb(0))
+        one, two = point(draw), point(draw)
+        return to_answers([radius * (a - b) for a, b in zip(one, two, strict=True)])
 
     return Numbers(balls)
 
@@ -501,8 +472,7 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
 
     def wishart(draw: Draw) -> tuple[list[Vector], arb]:
         matrix = gram(bartlett_factor(order, draw))
-        trace = sum((matrix[i][i] for i in range(order)), start=arb(0))
-        return matrix, trace
+        return matrix, ball_sum(matrix[i][i] for i in range(order))
 
     def entries(draw: Draw) -> Vector:
         (first, one), (second, two) = wishart(draw), wishart(draw)
@@ -540,17 +510,12 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
 
     def evaluate(words: Words) -> Near:
         logs, cuts = minus_log(words[: 2 * shape])
-        radii = [_sum(logs[places], cuts[places]) for places in (first, second)]
-        sizes = [value / noise.rate for value, _ in radii]
-        wrong = [
-            off / noise.rate + 4 * UNIT * value
-            for (_, off), value in zip(radii, sizes, strict=True)
-        ]
+        sums = [_sum(logs[places], cuts[places]) for places in (first, second)]
+        radii = [(value / noise.rate, off / noise.rate) for value, off in sums]
+        sizes, wrong = zip(*[(value, off + 4 * UNIT * value) for value, off in radii], strict=True)
         uniforms = words[2 * shape :].reshape(2, -1).astype(np.float64) * 2.0**-WORD_BITS
         (one, two), gaps = near_correlations(uniforms, order)
-        # A bound is infinite if a logarithm was taken of a number too near to 0. `np.max` keeps
-        # NaN, but Python's `max` would drop a NaN from the second matrix.
-        gap = float(np.max(gaps))
+        gap = float(np.max(gaps))  # Python's `max` would drop a NaN from the second matrix
         moved = sizes[0] * one[above] - sizes[1] * two[above]
         total = sum(sizes)
         # Correlations are at most 1 in modulus, with errors of at most `gap`.

@@ -145,11 +145,8 @@ def isotropic(dimension: int, scale: float) -> Numbers:
 
 @exact_numbers.register
 def _exact_gaussian(noise: GaussianNoise) -> Numbers:
-    to_answers, standard = (
-        linear_map(noise.basis),
-        isotropic(noise.effective_dimension, noise.scale),
-    )
-    return Numbers(lambda draw: to_answers(standard.balls(draw)))
+    to_answers, inner = linear_map(noise.basis), isotropic(noise.effective_dimension, noise.scale)
+    return Numbers(lambda draw: to_answers(inner.balls(draw)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +156,7 @@ class ResidualNoise:
     The noise on the residual of a set A (see `Residuals`) consists of the same differences of
     Gaussian variables of variance s_A = t_A^2 / 2^b. Here t_A = `scales`[A] is the standard
     deviation of the variables that are drawn, and b columns of A have two levels: for each, one
-    variable replaces the difference of two. Columns with a `root` (see `Column`) have its sums of
-    variables in place of differences.
+    variable replaces the difference of two. A `root` (see `Column`) replaces differences by sums.
     """
 
     residuals: Residuals
@@ -247,8 +243,7 @@ def drawn_size(kinds: tuple[Column, ...]) -> int:
 
 
 def _drawn_shape(kinds: tuple[Column, ...]) -> list[int]:
-    drawn = (kind.levels - (kind.root is not None) for kind in kinds if kind.levels > 2)
-    return list(drawn)
+    return [kind.levels - (kind.root is not None) for kind in kinds if kind.levels > 2]
 
 
 def to_coordinates(drawn: npt.NDArray[Any], kinds: tuple[Column, ...]) -> npt.NDArray[Any]:
@@ -261,24 +256,23 @@ def to_coordinates(drawn: npt.NDArray[Any], kinds: tuple[Column, ...]) -> npt.ND
 
 
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
-#: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
+#: the rounding of one, ball arithmetic draws all of them, in a second.
 BLOCK = 1 << 14
 
 
 def residual_numbers(noise: ResidualNoise) -> list[Numbers]:
     """Noise on the coordinates of residuals, which are whole numbers, in the order of groups.
 
-    Rounded noise on whole coordinates is post-processing of the mechanism with real-valued noise
-    (X-GRID). The cells of tables are computed from the noisy coordinates.
+    Rounded noise on them is post-processing of the mechanism with real-valued noise (X-GRID), and
+    the cells of tables are computed from the noisy coordinates.
     """
     found = []
     for group in noise.residuals.groups:
         scales = noise.scales[group.numbers]
         step = max(1, BLOCK // drawn_size(group.kinds))
         for start in range(0, len(scales), step):
-            own = scales[start : start + step]
-            vector, near = residual_vector(group.kinds, own), near_residuals(group.kinds, own)
-            found.append(Numbers(vector, near))
+            own = group.kinds, scales[start : start + step]
+            found.append(Numbers(residual_vector(*own), near_residuals(*own)))
     return found
 
 
@@ -308,9 +302,8 @@ def near_residuals(kinds: tuple[Column, ...], scales: FloatArray) -> NearVector:
         off = errors.reshape(cells.shape)
         for axis, kind in enumerate(wide, start=1):
             if kind.root is None:
-                first, rest = np.split(cells, [1], axis=axis)
+                cells = differences(cells, axis)
                 one, others = np.split(off, [1], axis=axis)
-                cells = first - rest
                 off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)
             else:
                 cells, off = near_product(kind.root, cells, off, axis)
@@ -331,18 +324,16 @@ def near_product(root: FloatArray, cells: FloatArray, off: FloatArray, axis: int
 
 # Scales that are proved to give a guarantee
 
-#: Working precision, in bits, of ball arithmetic (a ball is a number with a bound on its error).
-#: `gaussian_delta_ball` computes delta as a difference of two terms. The subtraction cancels only
-#: few of the bits, so hundreds of correct bits remain.
+#: Working precision, in bits, of ball arithmetic: the difference of two terms in
+#: `gaussian_delta_ball` cancels only few of them.
 DELTA_BITS = 512
 
 
 def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
     """A float64 sigma for which N(0, sigma^2 I) noise is proved to give `privacy`.
 
-    `squared` > 0 bounds ||v - v'||_2^2 for the noiseless vectors of neighbours. The parameters of
-    `privacy` are taken as exact numbers. The result is `gaussian_scale`, enlarged if the proof
-    needs it, usually by a few parts in 10^16.
+    `squared` > 0 bounds ||v - v'||_2^2 for the noiseless vectors of neighbours; the parameters of
+    `privacy` are exact. It is `gaussian_scale`, enlarged if needed, usually by parts in 10^16.
     """
     scale = least = gaussian_scale(math.sqrt(squared), privacy)
     more = 2.0**-52
@@ -356,8 +347,7 @@ def _suffices(scale: float, squared: int, privacy: ZCDP | ApproxDP) -> bool:
     if isinstance(privacy, ZCDP):
         return 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 >= squared
     with ctx.workprec(DELTA_BITS):
-        found = gaussian_delta_ball(squared, scale, privacy.epsilon)
-        return bool(found <= arb(privacy.delta))
+        return bool(gaussian_delta_ball(squared, scale, privacy.epsilon) <= arb(privacy.delta))
 
 
 def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:

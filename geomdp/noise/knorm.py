@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -22,8 +22,9 @@ from geomdp.bodies.simplices import SimplexDifference
 from geomdp.geometry.projection import Estimate
 from geomdp.geometry.sampling.samplers import ExactSampler, UniformSampler
 from geomdp.noise.base import Noise, checked_noise, combined_status, mean_estimate, scaled
-from geomdp.noise.points import gamma, linear_map, uniform_point
+from geomdp.noise.points import LinearMap, ball_sum, gamma, linear_map, uniform_point
 from geomdp.noise.rounding import (
+    Computable,
     Draw,
     NoExactPath,
     Numbers,
@@ -108,8 +109,8 @@ def _exact_laplace(noise: LaplaceNoise) -> Numbers:
 
 
 #: Number of uniform points U of a body from which E ||U||^2 is estimated. In dimensions 10 to 100,
-#: the standard deviation of ||U||^2 is 10% to 30% of its mean. The error of a mechanism, which is
-#: proportional to the root of the mean over 2048 points, has a relative standard error below 0.4%.
+#: its standard deviation is 10% to 30% of the mean, so the error of a mechanism, the root of the
+#: mean over 2048 points, has a relative standard error below 0.4%.
 MOMENT_DRAWS = 2048
 
 
@@ -217,11 +218,10 @@ class KNormNoise:
 
     def covariance(self) -> FloatArray:
         """(r + 1)(r + 2) / epsilon^2 E U U^T (m, m), exact as far as `second_moment` is."""
-        moment = self._closed_moment
-        if moment is None:
-            draws = self._public_draws
-            moment = draws.T @ draws / len(draws)
-        return self._radial_factor * moment
+        if self._closed_moment is not None:
+            return self._radial_factor * self._closed_moment
+        draws = self._public_draws
+        return self._radial_factor * (draws.T @ draws / len(draws))
 
     @cached_property
     def _squared_length(self) -> Estimate:
@@ -303,15 +303,15 @@ def _exact_knorm(noise: KNormNoise) -> Numbers:
 
 # The rate of the noise of a ball for (epsilon, delta)-DP (X-ED).
 
-#: Number of bins of the length of the noise. With many more, the error of the noise is less by 0.4%
-#: in dimension 5, and by less in higher dimensions.
+#: Number of bins of the length of the noise; with many more, its error is less by 0.4% at most, in
+#: dimension 5.
 BINS = 1 << 10
 #: Share of delta that lies below the first bin, and above the lower end of the last.
 OUTSIDE = 1e-3
 #: Halvings of the interval of the search. They find the rate up to a relative 3e-6 or better.
 HALVINGS = 23
-#: Working precision, in bits, of the proof. The bound is a difference of terms up to 10^3 times as
-#: large, and the terms have 30 correct digits.
+#: Working precision, in bits, of the proof: the bound is a difference of terms up to 10^3 times as
+#: large.
 RATE_BITS = 128
 #: For a larger epsilon, the rate is that of pure noise. Powers for less fit in float64.
 MOST_EPSILON = 300.0
@@ -390,14 +390,11 @@ def _is_proved(rate: float, dimension: int, privacy: ApproxDP, ends: list[float]
         turn = (1 - share) * (1 + share) * arb(rate) / 2
         above = [arb(end).gamma_upper(arb(dimension), regularized=1) for end in ends]
         powers = [(1 + epsilon / arb(end)) ** (dimension - 1) for end in ends]
-        bound, bins = (
-            1 - above[0],
-            zip(ends, above, [*above[1:], arb(0)], [*powers[1:], arb(1)], strict=True),
-        )
-        for end, here, after, power in bins:
+        bound, after, next_powers = 1 - above[0], [*above[1:], arb(0)], [*powers[1:], arb(1)]
+        for end, here, beyond, power in zip(ends, above, after, next_powers, strict=True):
             first = _ball_beyond(share - turn / arb(end), dimension)
             second = _ball_beyond(share + turn / (arb(end) + epsilon), dimension)
-            bound += (here - after) * (first - power * second)
+            bound += (here - beyond) * (first - power * second)
         return bool(bound <= arb(privacy.delta))
 
 
@@ -592,12 +589,13 @@ class MappedNoise:
 @exact_numbers.register
 def _exact_mapped(noise: MappedNoise) -> Numbers:
     parts = [(exact_numbers(part.noise).balls, linear_map(part.matrix)) for part in noise.parts]
+    return Numbers(partial(sum_of_balls, parts))
 
-    def balls(draw: Draw) -> Vector:
-        summands = [to_answers(inner(draw)) for inner, to_answers in parts]
-        return [sum(entries, start=arb(0)) for entries in zip(*summands, strict=True)]
 
-    return Numbers(balls)
+def sum_of_balls(parts: Sequence[tuple[Computable, LinearMap]], draw: Draw) -> Vector:
+    """The sum of images of independent random vectors."""
+    summands = [to_answers(inner(draw)) for inner, to_answers in parts]
+    return [ball_sum(entries) for entries in zip(*summands, strict=True)]
 
 
 def _variances(part: Part) -> FloatArray:

@@ -198,7 +198,7 @@ def gram(rows: list[Vector]) -> list[Vector]:
     return [flat[i * count : (i + 1) * count] for i in range(count)]
 
 
-def _composed(outer: Callable[[Vector], Vector], inner: Computable) -> Computable:
+def composed(outer: Callable[[Vector], Vector], inner: Computable) -> Computable:
     return lambda draw: outer(inner(draw))
 
 
@@ -337,7 +337,7 @@ def _ellipsoid(body: Ellipsoid) -> Computable:
         return lambda _: [arb(0)] * body.dimension
     if rank < columns:
         raise NoExactPath(body, f"its root has {columns} columns but rank {rank}")
-    return _composed(linear_map(body.root), _ball_points(rank, arb(1)))
+    return composed(linear_map(body.root), _ball_points(rank, arb(1)))
 
 
 @uniform_point.register
@@ -364,7 +364,7 @@ def _simplex(body: Simplex) -> Computable:
     if count == 1:
         vertex = dyadic(body.vertices[0])
         return lambda _: vertex
-    return _composed(linear_map(body.vertices.T), lambda draw: dirichlet(count, 2, draw))
+    return composed(linear_map(body.vertices.T), lambda draw: dirichlet(count, 2, draw))
 
 
 @uniform_point.register
@@ -434,4 +434,4 @@ def _shifted(body: Shifted) -> Computable:
 def _linear_image(body: LinearImage) -> Computable:
     if not body.one_to_one:
         raise NoExactPath(body, "its matrix is not one-to-one on the body")
-    return _composed(linear_map(body.matrix), uniform_point(body.body))
+    return composed(linear_map(body.matrix), uniform_point(body.body))

@@ -8,11 +8,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
-from flint import arb
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, is_diagonal
 from geomdp._numerics.randomness import PUBLIC_SEED
@@ -26,9 +25,9 @@ from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.projection import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
 from geomdp.noise.base import combined_status, mean_estimate
-from geomdp.noise.knorm import MOMENT_DRAWS, KNormNoise
-from geomdp.noise.points import linear_map
-from geomdp.noise.rounding import Draw, Numbers, Vector, exact_numbers
+from geomdp.noise.knorm import MOMENT_DRAWS, KNormNoise, sum_of_balls
+from geomdp.noise.points import composed, linear_map
+from geomdp.noise.rounding import Numbers, exact_numbers
 from geomdp.privacy.guarantees import SamplerStatus
 
 # The subspaces and the noise in each
@@ -95,28 +94,26 @@ class Level:
         """E ||Z||_2^2 at epsilon = 1, which is (D + 1)(D + 2) E ||keep U||_2^2 (JL-L14)."""
         D = self.source.body.dimension
         factor = (D + 1) * (D + 2)
-        draws = self.source.draws
-        if draws is None:
-            # A square orthogonal `keep` does not change the trace.
-            moment = self.source.moment
-            if self.dimension == D:
-                return Estimate.exact(factor * float(np.trace(moment)))
-            if is_diagonal(moment):
-                kept = (self.keep**2).sum(axis=0) @ np.diag(moment)
-            else:
-                kept = np.vdot(self.keep @ moment, self.keep)
-            return Estimate.exact(factor * float(kept))
-        return mean_estimate(factor * ((draws @ self.keep.T) ** 2).sum(axis=1))
+        draws, moment = self.source.draws, self.source.moment
+        if draws is not None:
+            return mean_estimate(factor * ((draws @ self.keep.T) ** 2).sum(axis=1))
+        if self.dimension == D:  # a square orthogonal `keep` does not change the trace
+            kept = np.trace(moment)
+        elif is_diagonal(moment):
+            kept = (self.keep**2).sum(axis=0) @ np.diag(moment)
+        else:
+            kept = np.vdot(self.keep @ moment, self.keep)
+        return Estimate.exact(factor * float(kept))
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the decomposition, with two choices of noise for the subspace W that remains."""
+    """One step of the decomposition: K-norm noise on all of the subspace W that remains (`stop`).
 
-    #: K-norm noise on all of W. With this choice, the decomposition ends.
+    Or noise on a subspace V of W (`split`); the next stage then treats its complement in W.
+    """
+
     stop: Level
-    #: Noise on a subspace V of W; None at the last stage. With this choice, the next stage treats
-    #: the orthogonal complement of V in W.
     split: Level | None
 
 
@@ -244,17 +241,9 @@ class RecursiveNoise:
         stream. So standard errors, for an upper bound, and the ends of intervals are added.
         """
         energies = [level.energy for level in self.levels]
-        squares = self.split**2
-        value, stderr, low, high = (
-            float(sum(number / square for number, square in zip(numbers, squares, strict=True)))
-            for numbers in (
-                [energy.value for energy in energies],
-                [energy.stderr for energy in energies],
-                [energy.interval[0] for energy in energies],
-                [energy.interval[1] for energy in energies],
-            )
-        )
-        return Estimate(value, stderr, (low, high), max(energy.samples for energy in energies))
+        numbers = np.array([[each.value, each.stderr, *each.interval] for each in energies])
+        value, stderr, low, high = (numbers / self.split[:, None] ** 2).sum(axis=0).tolist()
+        return Estimate(value, stderr, (low, high), max(each.samples for each in energies))
 
     def log_density(self, points: FloatArray) -> FloatArray:
         """The sum over the levels; -inf outside of the sum of all V_i.
@@ -293,23 +282,17 @@ class RecursiveNoise:
 @exact_numbers.register
 def _exact_recursive(noise: RecursiveNoise) -> Numbers:
     parts = [
-        (exact_numbers(part).balls, linear_map(level.keep), linear_map(level.basis))
+        (composed(linear_map(level.keep), exact_numbers(part).balls), linear_map(level.basis))
         for part, level in zip(noise.parts, noise.levels, strict=True)
     ]
-
-    def balls(draw: Draw) -> Vector:
-        summands = [outer(keep(inner(draw))) for inner, keep, outer in parts]
-        return [sum(entries, start=arb(0)) for entries in zip(*summands, strict=True)]
-
-    return Numbers(balls)
+    return Numbers(partial(sum_of_balls, parts))
 
 
 def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
     """The levels with the least `energy_of`, over all stages at which the recursion can stop.
 
     A stop at stage l gives the splits of the earlier stages, and K-norm noise on the subspace that
-    remains. For l = 1 this is plain K-norm noise, so its `energy_of` is never smaller than the
-    result's.
+    remains. For l = 1 this is plain K-norm noise, whose `energy_of` is never smaller.
 
     Examples
     --------
@@ -339,9 +322,8 @@ def energy_of(levels: Sequence[Level]) -> float:
 
 # The decomposition of a body
 
-#: A matrix M is treated as an isometry if all entries of M^T M - I have moduli of at most this
-#: number. For float64 matrices with orthonormal columns, these entries are a few 1e-16 times the
-#: number of rows.
+#: A matrix M is an isometry if no entry of M^T M - I has a modulus above this number; rounding
+#: gives a few 1e-16 times the number of rows.
 ISOMETRY_TOLERANCE = 1e-12
 
 
@@ -417,14 +399,9 @@ def decompose_each(
     return [tuple(_stages(steps, core, variant, exact)) for variant in variants]
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    #: K-norm noise on all of W.
-    stop: Level
-    #: Principal axes (D, D) of the shadow on W as rows, by decreasing variance; None if D = 1.
-    axes: FloatArray | None
-    #: The same axes (D, r) in coordinates of the span of K, which has dimension r.
-    rows: FloatArray
+#: K-norm noise on all of W; the principal axes (D, D) of the shadow on W as rows, by decreasing
+#: variance; and these axes (D, r) in coordinates of the span of K, which has dimension r.
+_Step = tuple[Level, FloatArray, FloatArray]
 
 
 def _steps(frame: FloatArray, core: Body, exact: bool) -> Iterator[_Step]:
@@ -432,32 +409,29 @@ def _steps(frame: FloatArray, core: Body, exact: bool) -> Iterator[_Step]:
     rows = np.eye(core.dimension)
     source = _prepared(core, exact)
     while source is not None:
-        stop = Level(source, frame, rows, np.eye(len(rows)))
-        if len(rows) == 1:
-            yield _Step(stop, None, rows)
-            return
         axes = principal_axes(source.moment)
         # At the first stage `rows` is the identity, so the product with it is skipped.
         axes_of_core = axes if len(rows) == core.dimension else _turned(axes, rows)
-        yield _Step(stop, axes, axes_of_core)
+        yield Level(source, frame, rows, np.eye(len(rows))), axes, axes_of_core
+        if len(rows) == 1:
+            return
         rows = axes_of_core[: len(rows) // 2]
         # Use the shadow of K itself. The shadow of the slabs around K would be larger.
         source = _prepared(shadow(core, rows), exact)
 
 
 def _stages(steps: list[_Step], core: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
-    for step in steps[:-1]:
-        assert step.axes is not None
-        half = len(step.rows) // 2
-        released_rows, keep = step.rows[half:], step.axes[half:]
-        source_of_v: NoiseBody | None = step.stop.source
+    for stop, axes, rows in steps[:-1]:
+        half = len(rows) // 2
+        source: NoiseBody | None = stop.source
+        keep = axes[half:]
         if variant is Variant.INTRINSIC:
-            source_of_v, keep = _prepared(shadow(core, released_rows), exact), np.eye(len(keep))
-        if source_of_v is None:
-            yield Stage(step.stop, None)
+            source, keep = _prepared(shadow(core, rows[half:]), exact), np.eye(len(keep))
+        if source is None:
+            yield Stage(stop, None)
             return
-        yield Stage(step.stop, Level(source_of_v, step.stop.frame, released_rows, keep))
-    yield Stage(steps[-1].stop, None)
+        yield Stage(stop, Level(source, stop.frame, rows[half:], keep))
+    yield Stage(steps[-1][0], None)
 
 
 def _framed(body: Body) -> tuple[FloatArray, Body]:
@@ -476,8 +450,7 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
     if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         image = shadow(body, frame.T)
         exact = image.implements(Body.sample_uniform) and image.implements(Body.second_moment)
-        # `LinearImage` keeps every method, because the map is one-to-one on the affine hull of the
-        # body.
+        # `LinearImage` keeps every method, as the map is one-to-one on the affine hull.
         return frame, image if exact else LinearImage(frame.T, body)
     return frame, shadow(body, frame.T)
 

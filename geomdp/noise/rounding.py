@@ -1,23 +1,17 @@
 """Noise with draws that are correctly rounded values of draws in real arithmetic (X-GRID).
 
-A noise is a function F of an infinite string of fair bits. From the first bits, ball arithmetic
-(`flint.arb`) encloses the value of F in a box, which more bits of the same string make smaller. The
-draw ends when all points of the box have the same nearest multiples of a public power of two. So it
-is a rounded draw from the real-valued distribution itself. Rounding is post-processing, so the
-privacy proof for real numbers also holds for the result.
+A noise is a function F of an infinite string of fair bits, from `os.urandom`. From the first bits,
+ball arithmetic (`flint.arb`) encloses the value of F in a box, which more bits of the same string
+make smaller (Haney et al. 2022, arXiv 2207.13793). The draw ends when all points of the box have
+the same nearest multiples of a public power of two. So it is a rounded draw from the real-valued
+distribution, and the privacy proof for real numbers also holds for it, because rounding is
+post-processing. The floats in noises and bodies are exact numbers, for which a proof must hold.
 
-Refining an interval of the uniform number until the value is decided is the interval refinement of
-samplers by Haney et al. 2022 (arXiv 2207.13793).
-
-Randomness comes from `os.urandom`. The floats in noises and bodies are taken as exact numbers, for
-which a privacy proof must hold.
-
-Most roundings of Laplace, Gaussian and cone noise are settled in float64, with proved error bounds.
-If all numbers within the error of a float64 value round to the same multiple of 2^-grid, this is
-the result. If not, ball arithmetic decides from more bits of the same uniform numbers. So this
-filter, as in exact geometric predicates, changes no result. Sums, products, quotients and roots
-have a relative error of at most u = 2^-53 (IEEE 754, no underflow). The docstrings derive bounds on
-the errors, and the code uses larger ones.
+Most roundings of Laplace, Gaussian and cone noise are settled in float64: if all numbers within a
+proved error bound round to the same multiple, this is the result. So this filter, as in exact
+geometric predicates, changes no result. Sums, products, quotients and roots have a relative error
+of at most u = 2^-53 (IEEE 754, no underflow). The docstrings derive bounds on the errors, and the
+code uses larger ones.
 """
 
 from __future__ import annotations
@@ -41,14 +35,12 @@ if TYPE_CHECKING:
 
 # Uniform random numbers
 
-
 #: A source of random bytes: it returns the given number of independent uniform bytes.
 Entropy = Callable[[int], bytes]
 
 #: Number of bits of a word. FLINT stores whole numbers of up to 62 bits without allocating memory.
 WORD_BITS = 62
-#: Least number of words that one call to the operating system fetches. A call costs 0.6
-#: microseconds even for few words.
+#: Least number of words that one call to the operating system fetches; a call costs 0.6 us.
 BLOCK = 256
 
 #: The interval [0, 1]. It contains every uniform number, before any bits are known.
@@ -171,9 +163,8 @@ Result = TypeVar("Result")
 #: in 2^99 is left undecided.
 FIRST_WORDS = 2
 #: Number of words at the last evaluation: 15872 bits. Grids finer than about 2^-15000 standard
-#: deviations would need more. A coordinate is computed as a ball, an interval that contains it. No
-#: number of bits suffices if, with positive probability, the coordinate is exactly half-way between
-#: grid points and its ball has a radius above 0.
+#: deviations would need more, and no number suffices if a coordinate is exactly half-way between
+#: grid points with positive probability, and its ball has a radius above 0.
 LAST_WORDS = 256
 #: The unit of the grid is at most this share of the smallest standard deviation of a coordinate.
 #: Rounding then adds about (1 / 1024)^2 / 12 < 10^-7 of the variance, or less.
@@ -238,11 +229,7 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
 
 
 def public_grid(noise: Noise) -> int:
-    """The least k >= 0 with 2^-k at most 1/1024 of the smallest standard deviation above 0.
-
-    This k depends only on the public distribution of the noise, and sums of whole numbers lie on
-    the grid.
-    """
+    """`grid_for` of the smallest standard deviation of a coordinate above 0, which is public."""
     variances = np.asarray(noise.variances())
     return grid_for(math.sqrt(float(variances[variances > 0].min())))
 
@@ -312,12 +299,10 @@ def sine_cosine(turns: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 #: Bounds on the errors of `near_log` and of `near_turn`.
 LOG_ERROR = TURN_ERROR = 2.0**-45
-#: Bounds on two errors of `minus_log`: a relative error, and an absolute error that comes from
-#: rounding a word to a float.
+#: Bounds on a relative error of `minus_log`, and on the absolute error from rounding a word.
 SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
 #: A uniform number U with the first word w lies in [w, w + 1] 2^-62. So -ln U is smaller than
-#: 62 ln 2 - ln w by at most 1 / w. The code divides by the float nearest to w instead of w; the
-#: factor 1.01 covers this.
+#: 62 ln 2 - ln w by at most 1 / w; the factor 1.01 covers the rounding of w to a float.
 CUT = 1.01
 #: Below this number, all multiples of 1/2 are exact in float64.
 LARGEST = 2.0**51
@@ -330,33 +315,28 @@ class NearVector:
     count: int
     evaluate: Callable[[Words], Near]
 
+    @np.errstate(all="ignore")
     def rounded(self, bits: UniformBits, grid: int) -> list[int]:
         """Whole numbers j with j 2^-grid nearest to the exact coordinates, or `Undecided`."""
-        with np.errstate(all="ignore"):
-            values, errors = self.evaluate(bits.first_words(self.count))
-            return nearest_by_floats(values, errors, grid)
+        return nearest_by_floats(*self.evaluate(bits.first_words(self.count)), grid)
 
 
 def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list[int]:
     """Whole numbers j with j 2^-grid nearest to each exact number within `errors` of `values`.
 
-    `Undecided` if numbers within an error have different multiples, for a NaN, and from 2^51
-    2^-grid.
+    `Undecided` if numbers within an error have different multiples, for NaN, from 2^(51 - grid).
     """
-    # Scaling by a power of two is exact, with two exceptions: overflow to infinity, and underflow
-    # with an error below 2^-1000.
+    # Scaling by a power of two is exact, except for overflow to infinity, and for underflow with an
+    # error below 2^-1000.
     scaled = np.ldexp(values, grid)
     whole = np.floor(scaled + 0.5)
     # |scaled - whole| is computed exactly, because `scaled` and `whole` are multiples of the unit
-    # in the last place of `scaled`. Below `LARGEST`, this distance is at most 1/2, with one
-    # exception: the sum scaled + 0.5 can round up to a whole number that is too large. Then the
-    # distance is 1/2 up to rounding, and the coordinate is undecided.
+    # in the last place of `scaled`. Below `LARGEST`, it is at most 1/2, unless scaled + 0.5 rounds
+    # up to a whole number that is too large. Then it is 1/2 up to rounding, which is undecided.
     room = 0.5 - np.abs(scaled - whole)
-    decided = (room > np.ldexp(errors, grid) * (1 + 2.0**-50) + 2.0**-60) & (
-        np.abs(whole) < LARGEST
-    )
+    needed = np.ldexp(errors, grid) * (1 + 2.0**-50) + 2.0**-60
     # Comparisons with NaN are False, so NaN is not decided.
-    if not decided.all():
+    if not ((room > needed) & (np.abs(whole) < LARGEST)).all():
         raise Undecided
     return [int(j) for j in whole.astype(np.int64).tolist()]
 
@@ -372,12 +352,8 @@ def exponentials(count: int, draw: Draw) -> Vector:
 
 
 def minus_log(words: Words) -> Near:
-    """-ln U for uniform numbers U with first words `words`, and bounds on the errors.
-
-    A word is rounded to a float, with a relative error of at most u, before it is multiplied by
-    2^-62. Word 0 gives infinity.
-    """
-    numbers = words.astype(np.float64)
+    """-ln U for uniform U with first words `words`, and error bounds; infinity for word 0."""
+    numbers = words.astype(np.float64)  # with a relative error of at most u
     # The logarithm is at most 0. Its modulus is never -0.0, by which a bound could be divided.
     value = np.abs(logarithm(numbers * 2.0**-WORD_BITS))
     off = SHARE_ERROR * np.abs(value) + WORD_ERROR + CUT / numbers
@@ -400,14 +376,13 @@ def laplaces(count: int, draw: Draw) -> Vector:
 
 
 def near_laplaces(count: int, scale: float) -> NearVector:
-    """`scale` times the Laplace variables ln(U / V) of `variates.laplaces`."""
+    """`scale` times the Laplace variables ln(U / V) of `laplaces`."""
 
     def evaluate(words: Words) -> Near:
         logs, off = minus_log(words)
         values = scale * (logs[count:] - logs[:count])
-        return values, scale * (off[:count] + off[count:]) * (1 + 2.0**-40) + 4 * rounding_error(
-            values
-        )
+        errors = scale * (off[:count] + off[count:]) * (1 + 2.0**-40)
+        return values, errors + 4 * rounding_error(values)
 
     return NearVector(2 * count, evaluate)
 
@@ -441,11 +416,8 @@ def near_gaussians(count: int, scale: float) -> NearVector:
 
 
 def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
-    """sin and cos of 2 pi V to within 2^-45, for any V in [w, w + 1] 2^-62 with w in `words`.
-
-    The float of w 2^-62 is within 2^-53 + 2^-62 turns of V, which changes sin and cos by less than
-    2^-50.
-    """
+    """sin and cos of 2 pi V to within 2^-45, for any V in [w, w + 1] 2^-62 with w in `words`."""
+    # The float is within 2^-53 + 2^-62 turns of V, which changes sin and cos by less than 2^-50.
     return sine_cosine(words.astype(np.float64) * 2.0**-WORD_BITS)
 
 
@@ -473,20 +445,17 @@ class Numbers:
 
 @singledispatch
 def exact_numbers(noise: Noise) -> Numbers:
-    """The noise Z on sums; `NoExactPath` is raised before any draw.
-
-    For independent uniform numbers, Z has the distribution that the class of `noise` states.
-    """
+    """The noise Z on sums, with the law that its class states; `NoExactPath` before any draw."""
     raise NoExactPath(noise, "no sampler in ball arithmetic is written for it")
 
 
 class Rounded:
     """Independent random vectors, drawn with correct rounding to multiples of 2^-grid.
 
-    A draw is Z rounded to a multiple of 2^-grid; halves are rounded up. If the true sums S are
-    multiples of 2^-grid, S plus the draw is the rounding of S + Z, so it is post-processing of the
-    mechanism with real-valued noise, and its guarantee holds for the computed numbers. Neither the
-    draw nor its running time and random bits depend on records.
+    Halves are rounded up. If the true sums S are multiples of 2^-grid, S plus the draw is the
+    rounding of S + Z, so it is post-processing of the mechanism with real-valued noise, and its
+    guarantee holds for the computed numbers. Neither the draw nor its running time and random bits
+    depend on records.
     """
 
     def __init__(self, parts: Sequence[Numbers], grid: int) -> None:
@@ -506,7 +475,8 @@ class Rounded:
         return [j for part in self.parts for j in self._rounded(part, entropy)]
 
     def _rounded(self, part: Numbers, entropy: Entropy | None) -> list[int]:
+        def evaluate(draw: Draw) -> list[int]:
+            return nearest_multiples(part.balls(draw), self.grid)
+
         filtered = None if part.near is None else partial(part.near.rounded, grid=self.grid)
-        return refined(
-            lambda draw: nearest_multiples(part.balls(draw), self.grid), entropy, filtered
-        )
+        return refined(evaluate, entropy, filtered)

@@ -46,17 +46,16 @@ from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 #: A true answer as an exact rational number. A float is taken as exact.
 ExactNumber = int | float | Fraction
 
-#: Number of variables that are drawn together, as a block. Asking the operating system for random
-#: bytes takes longer than a logarithm, so one call gets one word for every number of a block.
+#: Number of variables that are drawn together, as a block: asking the operating system for random
+#: bytes takes longer than a logarithm.
 BLOCK = 128
-#: Bound on the float64 error of a noisy number minus a noisy threshold, (x + b z) - (T + b' z'),
-#: relative to the sum of the moduli of the four terms. Here z and z' are Laplace variables, and b
-#: and b' are their scales. Each term has an error of at most 3 units of 2^-53: one each for the
-#: conversion of the exact number or of the ball, for the scale, and for the product. The three
-#: sums add 3 units. So 6 units suffice, and the bound is 16 units.
+#: Bound on the float64 error of (x + b z) - (T + b' z') relative to the sum of the moduli of the
+#: four terms, for Laplace variables z and z'. Each term has an error of at most 3 units of 2^-53
+#: (conversion of the exact number or of the ball, scale, product), and the three sums add 3 units.
+#: So 6 units suffice, and the bound is 16 units.
 MARGIN = 2.0**-49
-#: The float64 value of a variable is used only if its ball has a radius below RADIUS. The margin
-#: includes RADIUS times the scale. TINY covers products below the normal range of float64.
+#: Largest radius of the ball of a variable whose float64 value is used: a margin includes RADIUS
+#: times the scale. TINY covers products below the normal range of float64.
 RADIUS, TINY = 2.0**-80, 2.0**-1000
 
 
@@ -167,8 +166,7 @@ class NoisyValues:
     def first_reaching(self, begin: int, threshold: NoisyThreshold) -> int:
         """The first i >= `begin` with noisy value i >= `threshold`, or the number of values."""
         gaps = self._near[begin:] - threshold.near
-        # Skip values that are certainly below the threshold. NaN is not skipped, because
-        # comparisons with NaN are False.
+        # Skip values that are certainly below the threshold: NaN is not, its comparison is False.
         below = gaps < -(self._margins[begin:] + threshold.margin)
         for place in np.flatnonzero(~below) + begin:
             i = int(place)
@@ -223,12 +221,12 @@ GUMBEL = Perturbation(_gumbels, _near_gumbels, lambda rng, k: rng.gumbel(size=k)
 #: -ln U for uniform U.
 EXPONENTIAL = Perturbation(
     exponentials,
-    lambda count: NearVector(count, minus_log),
+    partial(NearVector, evaluate=minus_log),
     lambda rng, k: rng.standard_exponential(k),
 )
 #: ln(U / V) for uniform U and V.
 LAPLACE = Perturbation(
-    laplaces, lambda count: near_laplaces(count, 1.0), lambda rng, k: rng.laplace(size=k)
+    laplaces, partial(near_laplaces, scale=1.0), lambda rng, k: rng.laplace(size=k)
 )
 
 
@@ -240,9 +238,8 @@ def noisy_argmax(
     perturbation: Perturbation = GUMBEL,
 ) -> int:
     """The index of the largest scores[i] + scale * noise; the floats are exact numbers."""
-    values = scores.tolist()
-    none = np.zeros(len(scores))
-    return exact_argmax(scores, none, values.__getitem__, scale, entropy, perturbation=perturbation)
+    exact, none = scores.tolist().__getitem__, np.zeros(len(scores))
+    return exact_argmax(scores, none, exact, scale, entropy, perturbation=perturbation)
 
 
 def exact_argmax(
@@ -264,12 +261,8 @@ def exact_argmax(
         unit = arb(scale)
         variables = perturbation.balls(len(near), draw)
         keys = [exact_ball(exact(i)) / unit + z for i, z in enumerate(variables)]
-        best = 0
-        for i, key in enumerate(keys):
-            # Compare the exact midpoints. After rounding to floats, midpoints of large scores could
-            # be equal.
-            if key.mid() > keys[best].mid():
-                best = i
+        # Midpoints are exact; as floats, those of large scores could be equal.
+        best = max(range(len(keys)), key=lambda i: keys[i].mid())
         if all(i == best or key < keys[best] for i, key in enumerate(keys)):
             return best
         raise Undecided
@@ -299,10 +292,6 @@ def _by_floats(
 
 
 # Exact and simulated noise on single numbers
-
-#: Length of the first window of values that `first_reaching` compares with the threshold. Lengths
-#: double from window to window.
-FIRST_WINDOW = 64
 
 
 class GeneratorNoise:
@@ -335,23 +324,14 @@ class _FloatValues:
         self._noisy = noisy
 
     def first_reaching(self, begin: int, threshold: float) -> int:
-        """Windows of doubling lengths keep the cost proportional to the number of values read."""
-        window = FIRST_WINDOW
-        while begin < len(self._noisy):
-            hits = self._noisy[begin : begin + window] >= threshold
-            first = int(hits.argmax())
-            if hits[first]:
-                return begin + first
-            begin, window = begin + window, 2 * window
-        return len(self._noisy)
+        hits = self._noisy[begin:] >= threshold
+        return begin + (int(hits.argmax()) if hits.any() else len(hits))
 
 
 class ExactNoise(NotCopied):
     """Real-valued Laplace and Gumbel noise, compared exactly or correctly rounded (X-GRID).
 
-    Float64 decides a comparison if the difference exceeds a proved error bound. Otherwise ball
-    arithmetic does, with more bits of the same draw from the operating system. Noisy thresholds and
-    values must not be released. `GeneratorNoise` simulates the methods of this class.
+    Noisy thresholds and values must not be released. `GeneratorNoise` simulates these methods.
     """
 
     arithmetic = DECIDED_ARITHMETIC

@@ -13,7 +13,7 @@ from typing import TypeGuard
 import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import MOST_CONFIDENCE, probability
 from geomdp.bodies.elliptope import TableMoments
 from geomdp.noise.base import Noise, checked_noise
@@ -26,17 +26,15 @@ from geomdp.noise.recursive import RecursiveNoise
 # Half-widths of confidence intervals
 
 #: Least number of public draws of noise from which a quantile is computed, unless points are used
-#: again (see `REPLAYED`). Over the choice of the draws, the coverage of a 95% interval then has
-#: standard deviation (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
+#: again. Over the choice of the draws, the coverage of a 95% interval then has standard deviation
+#: (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
 LEAST_DRAWS = 1999
 #: Largest number of public draws. Drawing more can take hours.
 MOST_DRAWS = 20_000_000
-#: Least number of draws at or above the quantile. With fewer, the quantile would vary a lot with
-#: the draws.
+#: Least number of draws at or above the quantile, which else would vary a lot with the draws.
 EXCEEDANCES = 20
 #: Number of draws of noise on a body whose uniform points are slow to draw, see the notes of
-#: `half_widths`. The variances of this noise were estimated from `DRAWS` points. Each draw of noise
-#: reuses two of these points.
+#: `half_widths`: each uses two of the `DRAWS` points from which variances were estimated.
 REPLAYED = DRAWS // 2
 #: Largest number of entries of a block of draws, 64 MiB of float64.
 BLOCK_ENTRIES = 1 << 23
@@ -93,21 +91,14 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """
     beta = 1 - probability(confidence, "confidence")
     checked_noise(noise)
-    if isinstance(noise, LaplaceNoise):
-        # P(|Z_j| > c) = exp(-c / b), where b is the scale.
-        return np.full(noise.dimension, -noise.scale * math.log(beta))
     if isinstance(noise, GeometricNoise):
         return noise.half_widths(beta)
-    if isinstance(noise, GaussianNoise | ResidualNoise):
-        from scipy import special  # slow import
-
-        return np.sqrt(noise.variances()) * -special.ndtri(beta / 2)
+    closed = _closed(noise, beta)
+    if closed is not None:
+        return closed
     draws, rank = order_statistic(noise, beta)
     if isinstance(noise, PairedNoise) and _has_single_cells(noise) and not _is_slow(noise):
         return _of_cells(noise, draws, rank)
-    if _is_slow(noise) and draws == REPLAYED:
-        sizes = np.abs(_replayed(noise))
-        return np.asarray(np.partition(sizes, rank - 1, axis=0)[rank - 1])
     return np.asarray(_largest(_blocks(noise, draws), draws - rank + 1)[0])
 
 
@@ -118,31 +109,25 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     """
     beta = 1 - probability(confidence, "confidence")
     checked_noise(noise)
-    if isinstance(noise, LaplaceNoise):
-        # P(max |Z_j| <= c) = (1 - exp(-c / b))^m, where b is the scale. With log1p and expm1, a
-        # small beta is not lost in rounding.
-        single = -math.expm1(math.log1p(-beta) / noise.dimension)
-        return np.full(noise.dimension, -noise.scale * math.log(single))
+    if isinstance(noise, LaplaceNoise | ResidualNoise):
+        closed = _closed(noise, _single(beta, noise.dimension))
+        assert closed is not None
+        return closed
     deviations = np.sqrt(noise.variances())
-    if isinstance(noise, ResidualNoise):
-        from scipy import special  # slow import
-
-        # Sidak's inequality for Gaussian Z: P(|Z_j| <= c_j for all j) is at least the product over
-        # j of P(|Z_j| <= c_j).
-        single = -math.expm1(math.log1p(-beta) / noise.dimension)
-        return np.asarray(deviations * -special.ndtri(single / 2))
     moving = deviations > 0
     if not moving.any():
         return np.zeros(noise.dimension)
     # The draws must be independent of the s_j, so the points that gave the s_j are not reused.
     draws, rank = _fresh_order_statistic(beta)
-    maxima = np.concatenate(
-        [
-            (np.abs(block[:, moving]) / deviations[moving]).max(axis=1)
-            for block in _blocks(noise, draws)
-        ]
-    )
-    return np.asarray(deviations * np.partition(maxima, rank - 1)[rank - 1])
+    return deviations * _quantile(_blocks(noise, draws), moving, deviations[moving], rank)
+
+
+def _quantile(
+    blocks: Iterable[FloatArray], among: slice | BoolArray, divisors: FloatArray, rank: int
+) -> float:
+    """The number at `rank` (from 1) of max |Z_j| / w_j over j in `among`, one for each draw."""
+    maxima = [(np.abs(block[:, among]) / divisors).max(axis=1) for block in blocks]
+    return float(np.partition(np.concatenate(maxima), rank - 1)[rank - 1])
 
 
 def largest_half_width(
@@ -153,27 +138,37 @@ def largest_half_width(
     Laplace and Gaussian noise have closed forms (Sidak 1967), which for unequal w_j or variances
     are upper bounds. For other noise c is an order statistic, as in `half_widths` (X-INT).
     """
-    beta, count = 1 - probability(confidence, "confidence"), len(divisors)
-    single = -math.expm1(math.log1p(-beta) / count)
+    beta = 1 - probability(confidence, "confidence")
+    closed = _closed(noise, _single(beta, len(divisors)), among, divisors)
+    if closed is not None:
+        return float(closed.max())
+    draws, rank = order_statistic(noise, beta)
+    return _quantile(_blocks(noise, draws), among, divisors, rank)
+
+
+def _single(beta: float, count: int) -> float:
+    """The b with (1 - b)^count = 1 - beta: for independent events, or a bound by Sidak (1967)."""
+    return -math.expm1(math.log1p(-beta) / count)
+
+
+def _closed(
+    noise: Noise, beta: float, among: slice = slice(None), divisors: FloatArray | float = 1.0
+) -> FloatArray | None:
+    """c_j / w_j with P(|Z_j| > c_j) = `beta` for j in `among` and `divisors` w_j, or None."""
     if isinstance(noise, LaplaceNoise):
-        return -noise.scale * math.log(single) / float(divisors.min())
+        # P(|Z_j| > c) = exp(-c / b), where b is the scale.
+        return np.full(noise.dimension, -noise.scale * math.log(beta))[among] / divisors
     if isinstance(noise, GaussianNoise | ResidualNoise):
         from scipy import special  # slow import
 
-        deviations = np.sqrt(noise.variances())[among] / divisors
-        return float(deviations.max() * -special.ndtri(single / 2))
-    draws, rank = order_statistic(noise, beta)
-    blocks: Iterable[FloatArray] = _blocks(noise, draws)
-    if _is_slow(noise) and draws == REPLAYED:
-        blocks = [_replayed(noise)]
-    sizes = np.concatenate([(np.abs(block[:, among]) / divisors).max(axis=1) for block in blocks])
-    return float(np.partition(sizes, rank - 1)[rank - 1])
+        return np.sqrt(noise.variances())[among] / divisors * -special.ndtri(beta / 2)
+    return None
 
 
 def order_statistic(noise: Noise, beta: float) -> tuple[int, int]:
     """The numbers B and k of `half_widths`: the quantile is the k-th smallest of B draws."""
     if _is_slow(noise) and beta * REPLAYED >= EXCEEDANCES:
-        return REPLAYED, _rank(REPLAYED, beta)
+        return REPLAYED, math.ceil((REPLAYED + 1) * (1 - beta))
     return _fresh_order_statistic(beta)
 
 
@@ -184,11 +179,7 @@ def _fresh_order_statistic(beta: float) -> tuple[int, int]:
             f"from draws, got {1 - beta!r}"
         )
     draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / beta))
-    return draws, _rank(draws, beta)
-
-
-def _rank(draws: int, beta: float) -> int:
-    return math.ceil((draws + 1) * (1 - beta))
+    return draws, math.ceil((draws + 1) * (1 - beta))
 
 
 def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise | MappedNoise]:
@@ -219,7 +210,9 @@ def public_blocks(
         yield sample(rng, min(rows, draws - start))
 
 
-def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
+def _blocks(noise: Noise, draws: int) -> Iterable[FloatArray]:
+    if draws == REPLAYED and _is_slow(noise):
+        return [_replayed(noise)]
     return public_blocks(noise.sample, draws, max(1, BLOCK_ENTRIES // noise.dimension))
 
 
@@ -265,14 +258,12 @@ LOG_CONCAVE = (
     PairedNoise,
     RecursiveNoise,
 )
-#: Number of steps of the upper sum in `log_concave_maximum`. The sum exceeds the integral by a
-#: few tenths of a percent.
+#: Steps of the upper sum in `log_concave_maximum`, which is a few tenths of a percent too large.
 STEPS = 1 << 12
 #: The upper sum ends where the exponent c of `log_concave_maximum` is ln m plus this number. There
 #: the union bound is at most e^-40. The integral beyond this point is bounded separately.
 REACH = 40.0
-#: Standard deviations are rounded up to this number of significant digits. Few distinct values
-#: remain, and each is treated once.
+#: Significant digits to which standard deviations are rounded up, so that few values remain.
 DIGITS = 4
 
 
@@ -341,8 +332,7 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     heights = np.linspace(0.0, limits[-1], STEPS + 1)
     tails = np.zeros(STEPS + 1)
     for share, count in zip(shares, counts, strict=True):
-        # `limits` holds s(c). Take the largest c with s(c) at or below t / sigma. This c is too
-        # small, if anything, so e^-c remains an upper bound.
+        # The largest c with s(c) at or below t / sigma is too small, if anything.
         place = np.searchsorted(limits, heights / share, side="right") - 1
         tails += count * np.exp(-exponents[np.maximum(place, 0)])
     body = np.minimum(tails[:-1], 1.0).sum() * heights[1]

@@ -24,13 +24,7 @@ from geomdp.workloads.base import (
     WorkloadSizeError,
 )
 from geomdp.workloads.finite import FiniteWorkload
-from geomdp.workloads.universes import (
-    Elements,
-    FiniteUniverse,
-    OpenUniverse,
-    Records,
-    Universe,
-)
+from geomdp.workloads.universes import Elements, FiniteUniverse, OpenUniverse, Records, Universe
 
 if TYPE_CHECKING:
     import pandas as pd

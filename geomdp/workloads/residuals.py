@@ -278,8 +278,7 @@ def _to_sum_and_differences(cells: FloatArray, axis: int) -> None:
 
 def _from_sum_and_differences(cells: FloatArray, axis: int) -> None:
     moved = np.moveaxis(cells, axis, 0)
-    # The differences x_0 - x_j for j = 1..l-1 add up to l x_0 - sum of x.
-    moved[0] = moved.sum(axis=0) / len(moved)
+    moved[0] = moved.sum(axis=0) / len(moved)  # the x_0 - x_j for j >= 1 add up to l x_0 - sum of x
     np.subtract(moved[0], moved[1:], out=moved[1:])
 
 
@@ -380,22 +379,18 @@ def sets_in_tables(
         np.array([place.start for place in slices], dtype=np.int64)
         for slices in (cells.slices, workload.slices)
     )
-    tables = [
-        SameShape(own_kinds, np.array(own), starts[own], answer_starts[own], [])
-        for own_kinds, own in numbers.items()
-    ]
-    columns = {
-        own_kinds: np.array([cells.tables[number] for number in own], dtype=np.int64)
-        for own_kinds, own in numbers.items()
-    }
+    tables = []
     # The sets of some kinds are at some axes of the tables of several kinds.
-    sources: dict[tuple[Column, ...], list[tuple[SameShape, tuple[int, ...]]]] = {}
-    for same in tables:
+    sources: dict[tuple[Column, ...], list[tuple[SameShape, tuple[int, ...], IntArray]]] = {}
+    for own_kinds, own in numbers.items():
+        same = SameShape(own_kinds, np.array(own), starts[own], answer_starts[own], [])
+        tables.append(same)
+        columns = np.array([cells.tables[number] for number in own], dtype=np.int64)
         varying = [axis for axis, levels in enumerate(same.shape) if levels > 1]
         for size in range(len(varying) + 1):
             for axes in itertools.combinations(varying, size):
-                own_kinds = tuple(same.kinds[axis] for axis in axes)
-                sources.setdefault(own_kinds, []).append((same, axes))
+                source = same, axes, columns[:, list(axes)]
+                sources.setdefault(tuple(own_kinds[axis] for axis in axes), []).append(source)
     order = {kind: place for place, kind in reversed(list(enumerate(kinds)))}
 
     def rank(own: tuple[Column, ...]) -> tuple[int, list[int], list[int]]:
@@ -404,12 +399,13 @@ def sets_in_tables(
     groups: list[ColumnSets] = []
     first = start = 0
     for own_kinds in sorted(sources, key=rank):
-        parts = [columns[same.kinds][:, list(axes)] for same, axes in sources[own_kinds]]
+        parts = [part for *_, part in sources[own_kinds]]
         distinct, rows = _distinct_rows(np.concatenate(parts))
         group = ColumnSets(own_kinds, distinct, first, start)
-        ends = np.cumsum([len(part) for part in parts])[:-1]
-        for (same, axes), own_rows in zip(sources[own_kinds], np.split(rows, ends), strict=True):
-            same.within.append(Within(axes, group, own_rows))
+        for (same, axes, part), stop in zip(
+            sources[own_kinds], itertools.accumulate(map(len, parts)), strict=True
+        ):
+            same.within.append(Within(axes, group, rows[stop - len(part) : stop]))
         groups.append(group)
         first, start = group.numbers.stop, group.places.stop
     for same in tables:

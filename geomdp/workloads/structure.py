@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,9 @@ from geomdp.workloads.base import Workload
 from geomdp.workloads.finite import Marginals, Parities
 from geomdp.workloads.tables import MarginalTables
 
-# Workloads on tables of at most two columns, as affine functions of contrasts of levels.
-#
-# A contrast is a combination of the indicators of the levels with coefficients that add up to 0,
-# and a contrast of a pair of columns is a product of two. A column of two levels has one contrast,
-# its sign: s = 1 for level 0 and s = -1 for level 1.
+# Workloads on tables of at most two columns, as affine functions of contrasts: combinations of the
+# indicators of the levels of a column with coefficients that add up to 0, and products of two of
+# them. A column of two levels has one contrast, its sign: s = 1 for level 0, s = -1 for level 1.
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,10 @@ def table_contrasts(workload: Workload) -> TableContrasts | None:
         signs = sp.block_diag([[[1, -1]]] * singles + [[[1, -1, -1, 1]]] * (m - singles))
         cells = sp.csr_array(sp.hstack([sp.csr_array((m, 1)), signs]))
         return TableContrasts(levels, sp.csr_array(stretch), np.zeros(m), cells)
-    matrix, constant = _of_tables(workload, zero_sum_basis, cell=-1)
-    return TableContrasts(levels, matrix, constant, _single_cells(workload))
+    # All levels are 1 in the last cell of a table.
+    tables, rows = _as_tables(workload, -1)
+    matrix, constant = _of_tables(tables, zero_sum_basis)
+    return TableContrasts(levels, matrix[rows], constant[rows], _single_cells(tables)[rows])
 
 
 def sign_products(workload: Workload) -> SignProducts | None:
@@ -94,28 +94,39 @@ def sign_products(workload: Workload) -> SignProducts | None:
         # The parity of {i, j} is s_i s_j, and subsets are in lexicographic order.
         m = workload.n_queries
         return SignProducts(levels, sp.csr_array(sp.eye_array(m)), np.zeros(m))
-    return SignProducts(levels, *_of_tables(workload, _half_signs, cell=0))
+    # With signs s = 1 for the attribute 1, all attributes are 1 in the first cell.
+    tables, rows = _as_tables(workload, 0)
+    matrix, constant = _of_tables(tables, _half_signs)
+    return SignProducts(levels, matrix[rows], constant[rows])
 
 
-def _single_cells(workload: Workload) -> sp.csr_array:
-    """`TableContrasts.cells` for answers that are shares of single cells: one 1 in each row."""
+def _as_tables(workload: Workload, cell: int) -> tuple[MarginalTables, slice]:
+    """Tables, and the cells that are answers: a conjunction is one `cell` of a table."""
     if isinstance(workload, Marginals):
-        # A conjunction is the last cell of a table of its columns.
-        tables = MarginalTables([2] * workload.d, workload.k)
-        return _single_cells(tables)[2**workload.k - 1 :: 2**workload.k]
+        cells = 2**workload.k
+        return MarginalTables([2] * workload.d, workload.k), slice(cell % cells, None, cells)
     assert isinstance(workload, MarginalTables)
-    varying = [i for i, count in enumerate(workload.levels) if count > 1]
-    sets = [(), *((i,) for i in varying), *itertools.combinations(varying, 2)]
-    ends = list(itertools.accumulate(math.prod(workload.shape(own)) for own in sets))
-    # A column of one level changes nothing. Without another one, the answer is the share 1 of all.
-    own = [tuple(i for i in table if workload.levels[i] > 1) for table in workload.tables]
-    places = {
-        columns: np.arange(a, b) for columns, a, b in zip(sets, [0, *ends], ends, strict=False)
-    }
-    columns = np.concatenate([places[each] for each in own])
-    rows = np.arange(workload.n_queries)
-    ones = np.ones(len(rows))
-    return sp.csr_array((ones, (rows, columns)), shape=(len(rows), ends[-1]))
+    return workload, slice(None)
+
+
+def _varying(workload: MarginalTables, columns: Iterable[int]) -> list[tuple[int, ...]]:
+    """The sets of one or two `columns`; a column of one level changes nothing and is left out."""
+    own = [i for i in columns if workload.levels[i] > 1]
+    return [*((i,) for i in own), *itertools.combinations(own, 2)]
+
+
+def _single_cells(workload: MarginalTables) -> sp.csr_array:
+    """`TableContrasts.cells` for answers that are shares of single cells: one 1 in each row."""
+    sets = [(), *_varying(workload, range(len(workload.levels)))]
+    sizes = [math.prod(workload.shape(own)) for own in sets]
+    starts = dict(zip(sets, np.cumsum(sizes) - sizes, strict=True))
+    # The last of the sets of a table holds all of its columns that vary. If none does, the answer
+    # is the share 1 of all records.
+    own = [[(), *_varying(workload, table)][-1] for table in workload.tables]
+    columns = [starts[each] + np.arange(math.prod(workload.shape(each))) for each in own]
+    m = workload.n_queries
+    entries = (np.ones(m), (np.arange(m), np.concatenate(columns)))
+    return sp.csr_array(entries, shape=(m, sum(sizes)))
 
 
 def _half_signs(_: int) -> FloatArray:
@@ -127,36 +138,24 @@ def _half_signs(_: int) -> FloatArray:
 Factors = Callable[[int], FloatArray]
 
 
-def _of_tables(workload: Workload, factors: Factors, cell: int) -> tuple[sp.csr_array, FloatArray]:
-    """Matrix and constant of an expansion; a conjunction is one `cell` of a table of its columns.
-
-    All levels are 1 in the last cell. With signs s = 1 for the attribute 1, it is the first cell.
-    """
-    if isinstance(workload, Marginals):
-        tables, cells = MarginalTables([2] * workload.d, workload.k), 2**workload.k
-        matrix, constant = _of_tables(tables, factors, cell)
-        return matrix[cell % cells :: cells], constant[cell % cells :: cells]
-    assert isinstance(workload, MarginalTables)
-    # A column of one level has no contrasts and changes nothing.
-    varying = [i for i, count in enumerate(workload.levels) if count > 1]
-    sets = [*((i,) for i in varying), *itertools.combinations(varying, 2)]
+def _of_tables(workload: MarginalTables, factors: Factors) -> tuple[sp.csr_array, FloatArray]:
+    """Matrix and constant of an expansion in contrasts with the given `factors`."""
+    sets = _varying(workload, range(len(workload.levels)))
     sizes = [math.prod(workload.levels[i] - 1 for i in own) for own in sets]
     starts = dict(zip(sets, np.cumsum(sizes) - sizes, strict=True))
     rows, columns, values = [], [], []
     constant = np.empty(workload.n_queries)
     for table, cells in zip(workload.tables, workload.slices, strict=True):
-        own = tuple(i for i in table if workload.levels[i] > 1)
-        shape = workload.shape(own)
+        shape = tuple(count for count in workload.shape(table) if count > 1)
         constant[cells] = 1 / math.prod(shape)
-        parts = [*((i,) for i in own), *itertools.combinations(own, 2)]
-        for part, block in zip(parts, _cell_factors(shape, factors), strict=True):
+        blocks = _cell_factors(shape, factors)
+        for part, block in zip(_varying(workload, table), blocks, strict=True):
             own_cells, places = np.nonzero(block)
             rows.append(cells.start + own_cells)
             columns.append(starts[part] + places)
             values.append(block[own_cells, places])
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    matrix = sp.csr_array(entries, shape=(workload.n_queries, sum(sizes)))
-    return matrix, constant
+    return sp.csr_array(entries, shape=(workload.n_queries, sum(sizes))), constant
 
 
 @functools.cache
@@ -182,9 +181,7 @@ def record_signs(workload: Workload, records: IntArray) -> IntArray:
 
 
 def product_sums(
-    workload: Workload,
-    table: Callable[[Sequence[int]], IntArray],
-    places: npt.NDArray[np.bool_],
+    workload: Workload, table: Callable[[Sequence[int]], IntArray], places: npt.NDArray[np.bool_]
 ) -> FloatArray:
     """Sums over records of the pairs `places` of `record_signs`, from the counts of `table`."""
     leading = 0 if isinstance(workload, Parities) else 1
@@ -244,10 +241,7 @@ def _image_of_tables(
 def _image_of_subsets(
     workload: Marginals | Parities, directions: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Permute the attributes. For parities, also flip some attributes.
-
-    The parity of a set S of attributes changes its sign once for each flipped attribute in S.
-    """
+    """Permute the attributes; for parities also flip some, which changes signs."""
     subsets = workload.subsets
     if isinstance(workload, Parities):
         flips = rng.choice([-1.0, 1.0], workload.d)

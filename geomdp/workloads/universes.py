@@ -567,10 +567,7 @@ def _require(
 
 
 def level_codes(
-    array: npt.NDArray[Any],
-    levels: tuple[int, ...],
-    names: tuple[str, ...] | None,
-    first_row: int,
+    array: npt.NDArray[Any], levels: tuple[int, ...], names: tuple[str, ...] | None, first_row: int
 ) -> IntArray:
     """`array` (n, c) as int64 codes below `levels`."""
     if array.dtype.kind == "f":  # NaN is refused here. An infinity fails the next check.

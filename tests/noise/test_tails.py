@@ -17,7 +17,7 @@ from geomdp.mechanisms import Cone, Gaussian, Hierarchical, Recursive, TightCone
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, PairedNoise, Part, tails
 from geomdp.noise.few_queries import GeometricNoise
 from geomdp.noise.knorm import MappedNoise
-from geomdp.noise.scalar import FIRST_WINDOW, GeneratorNoise
+from geomdp.noise.scalar import GeneratorNoise
 from geomdp.noise.tails import (
     EXCEEDANCES,
     LEAST_DRAWS,
@@ -382,7 +382,7 @@ def test_the_maximum_is_just_above_the_integral(deviations):
     assert integral * (1 - 1e-6) <= log_concave_maximum(np.array(deviations)) <= 1.005 * integral
 
 
-@pytest.mark.parametrize("count", [0, 1, FIRST_WINDOW, FIRST_WINDOW + 1, 3 * FIRST_WINDOW, 400])
+@pytest.mark.parametrize("count", [0, 1, 64, 400])
 def test_a_search_ends_with_the_list(count):
     noise = GeneratorNoise(0)
     values = noise.values(np.zeros(count), 1e-9)
