@@ -43,7 +43,7 @@ from geomdp.mechanisms.strategies.column_strategies import least_energy, strateg
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.definitions import check_privacy, checked_adjacency, gaussian_scale
 from geomdp.workloads import ProductQueries, Workload, WorkloadSizeError, explicit_answers
-from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import Residuals
 
 if TYPE_CHECKING:
     import pandas as pd

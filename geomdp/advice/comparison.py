@@ -60,8 +60,7 @@ from geomdp.noise import GaussianNoise
 from geomdp.privacy import ZCDP, ApproxDP, Exact, PureDP, gaussian_scale
 from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads import Marginals, Parities, Workload, WorkloadSizeError
-from geomdp.workloads.product_queries import ProductQueries
-from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.tables import ProductQueries, TableQueries
 
 # A quick lower bound on the error of `Projected`, for log-concave noise
 

@@ -33,8 +33,7 @@ from geomdp.mechanisms.base import l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, Exact, Guarantee, Privacy, PureDP, member_privacy
 from geomdp.privacy.definitions import check_privacy, printed_down
 from geomdp.workloads import ChosenTables, Explicit, MarginalTables, Workload
-from geomdp.workloads.product_queries import ProductQueries, cells_of
-from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.tables import ProductQueries, TableQueries, cells_of
 
 if TYPE_CHECKING:
     import pandas as pd

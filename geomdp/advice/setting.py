@@ -34,9 +34,8 @@ from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import Histogram, Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
-from geomdp.workloads.product_queries import ProductQueries, cells_of
 from geomdp.workloads.structure import pair_levels
-from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.tables import ProductQueries, TableQueries, cells_of
 
 Made = TypeVar("Made", bound=Mechanism)
 

@@ -18,8 +18,7 @@ from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise import half_widths
 from geomdp.noise.tails import largest_half_width
 from geomdp.workloads import Workload
-from geomdp.workloads.product_queries import ProductQueries, cells_of
-from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.tables import ProductQueries, TableQueries, cells_of
 
 #: Probability of an interval, and of a largest error.
 CONFIDENCE = 0.95

@@ -25,8 +25,7 @@ from geomdp.data.schema import Schema
 from geomdp.workloads import Marginals, Parities
 from geomdp.workloads.base import Totals, Workload
 from geomdp.workloads.finite import FiniteWorkload
-from geomdp.workloads.product_queries import ProductQueries
-from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.tables import ProductQueries, TableQueries
 from geomdp.workloads.universes import (
     BooleanCube,
     CategoricalProduct,

@@ -14,16 +14,15 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, positive
 from geomdp.bodies.base import check_all_above_0
 
-#: S is enlarged by this share, because the ellipsoid must contain every vector despite rounding
-#: (SAM-5): the search for the longest vector has an error of about 1e-13 for a few hundred
-#: coordinates.
+#: S is enlarged by this share, to contain every vector despite rounding (SAM-5): the search for the
+#: longest vector has an error of about 1e-13 for a few hundred coordinates.
 INFLATION = 1e-9
 #: Largest number of searches for the vectors with the largest v^T S^-1 v, and of multiplicative
 #: updates of the weights between two searches.
 MAX_SEARCHES, INNER_UPDATES = 60, 100
-#: Exponents of the updates. Exponent 2 never lowers the dual value. Larger ones are several times
-#: as fast, so each update multiplies the exponent by 1.3, up to 16. If an update with a larger
-#: exponent does not raise the dual value, it is undone and the exponent is 2 again.
+#: Exponent 2 of an update never lowers the dual value. Larger ones are several times as fast, so
+#: each update multiplies the exponent by 1.3, up to 16. If an update with a larger exponent does
+#: not raise the dual value, it is undone and the exponent is 2 again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
 #: Only columns have weights: a column is a vector or a distribution of vectors. Updates end when
 #: the gap on the columns is at most this share of the gap on the whole set, which the last search
@@ -34,9 +33,8 @@ BALANCED_SHARE = 0.25
 #: LEAST_SHARE times the average weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
 #: If a search in R^r finds at most r times this number of vectors, each becomes a column, else
-#: their uniform distribution becomes one. In general position, the best ellipsoid touches at most r
-#: (r + 1) / 2 vectors, in practice a small multiple of r. In a set with symmetries, it touches
-#: either all vectors of an orbit or none.
+#: their uniform distribution: the best ellipsoid touches all vectors of an orbit of symmetries or
+#: none, and in general position at most r (r + 1) / 2, in practice a small multiple of r.
 COLUMNS_PER_DIMENSION = 8
 
 
@@ -73,8 +71,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
         columns.improve(max(tolerance / 2, BALANCED_SHARE * excess))
         long = vectors.longest(columns.whitening, columns.trace, limit)
         searches += 1
-    # The maximum of v^T (t W^(1/2))^-1 v over V. Rounding and raised eigenvalues can make it less
-    # than 1.
+    # The maximum of v^T (t W^(1/2))^-1 v over V is at least 1, up to rounding.
     scale = max(long.largest / columns.trace, 1.0)
     gap = scale * (columns.trace / columns.dual_root) ** 2 - 1
     inflated = scale * (1 + INFLATION)
@@ -227,11 +224,9 @@ def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
     order = np.argsort(caps / sizes)
     capped = np.concatenate([[0.0], np.cumsum(caps[order])])[:-1]
     free = np.cumsum(sizes[order][::-1])[::-1]
-    # Let the first i blocks in this order be at their caps. The other blocks then share what
-    # remains of `total` in proportion to their sizes.
+    # If the first i blocks are at their caps, the others share the rest in proportion to sizes.
     levels = (total - capped) / free
-    full = int(np.argmax(levels <= (caps / sizes)[order]))
-    return float(levels[full])
+    return float(levels[np.argmax(levels <= (caps / sizes)[order])])
 
 
 # Sets of vectors in R^r that an ellipsoid must contain, and searches for their longest vectors.
@@ -256,8 +251,7 @@ class LongVectors:
 
 def _threshold(level: float, largest: float) -> float:
     """Least ||root v||^2 of a long vector: halfway from `level` to the maximum, `largest`."""
-    # Because of rounding, `level` can be `largest` or more, but the longest vectors still count as
-    # long.
+    # By rounding, `level` can be `largest` or more; the longest vectors still count as long.
     return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
 
 
@@ -309,8 +303,7 @@ class PairDifferences(VectorSet):
 
     @cached_property
     def _centred(self) -> FloatArray:
-        # Differences do not depend on the origin. The squared distance of a and b is computed as
-        # |a|^2 + |b|^2 - 2 <a, b>. Far from 0, the rounding error of this formula is large.
+        # Far from 0, the rounding error of |a|^2 + |b|^2 - 2 <a, b> would be large.
         return np.asarray(self.points - self.points.mean(axis=0))
 
     def mean(self) -> FloatArray:

@@ -26,7 +26,7 @@ from geomdp.workloads.structure import RandomSymmetry
 #: the error fell by 32% from 55 to 1100 slabs, and by another 6% to 2000 slabs, in twice the time.
 SLABS_PER_DIMENSION = 20
 #: Draws per chain for the final estimate of E ||U||^2, one sweep (a move of every coordinate)
-#: apart. Values of ||U||^2 one sweep apart are nearly independent.
+#: apart, so that they are nearly independent.
 MOMENT_DRAWS = 32
 
 
@@ -76,19 +76,15 @@ def refine_slabs(
     slabs = whole(slabs, "slabs", minimum=len(start))
     search = SlabSearch(body, basis, start, symmetry, rng)
     search.run(slabs)
-    return _measured(search, basis, rng)
-
-
-def _measured(search: SlabSearch, basis: FloatArray, rng: np.random.Generator) -> SlabRefinement:
-    """The slabs found, with a sampler for their body and E ||U||^2 from fresh chains."""
-    slabs = search.slab_body()
+    found = search.slab_body()
     fills_space = np.array_equal(basis, np.eye(len(basis)))
-    sampler = ChainSampler(slabs if fills_space else LinearImage(basis, slabs), rng=rng)
-    walk, count = sampler.walk, MOMENT_DRAWS
+    sampler = ChainSampler(found if fills_space else LinearImage(basis, found), rng=rng)
+    # E ||U||^2 comes from fresh chains.
+    walk, burn_in = sampler.walk, sampler.burn_in
     starts = walk.starts(CHAINS, rng)
-    run = run_chains(walk.kernel, walk.body, starts, rng, draws=count, burn_in=sampler.burn_in)
+    run = run_chains(walk.kernel, walk.body, starts, rng, draws=MOMENT_DRAWS, burn_in=burn_in)
     moment = chain_mean((walk.embed(run.draws) ** 2).sum(axis=2))
-    return SlabRefinement(slabs, basis, sampler, moment)
+    return SlabRefinement(found, basis, sampler, moment)
 
 
 def _completed(directions: FloatArray) -> FloatArray:
@@ -101,17 +97,16 @@ def _completed(directions: FloatArray) -> FloatArray:
 
 # The search for slabs {x : |<z, x>| <= w} that contain a body K and enclose it tightly.
 
-#: Every half-width w is the support value h(z) times this factor. Rounding of h(z) (relative error
-#: near 1e-13) then cannot make a slab too narrow (SAM-5).
+#: Factor of support values h(z), so that their rounding (1e-13) makes no slab too narrow (SAM-5).
 INFLATION = 1 + 1e-9
 #: Number of chains that move together, states kept of each chain per round, one sweep apart, and
 #: sweeps before them: at the start of a round, new slabs have moved the points.
 CHAINS, SNAPSHOTS, SETTLING = 256, 8, 4
-#: The largest number of slabs added in a round is the dimension, within these limits. With more
-#: slabs, the chains might not mix between two rounds.
+#: Limits on the largest number of slabs added in a round, the dimension: of more slabs, the chains
+#: might not mix between two rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
-#: Directions are sought at this many points for each slab to be added, and the better half become
-#: slabs. In measurements, an equal number of slabs cut off less if all of them became slabs.
+#: Points at which directions are sought, for each slab to be added: the better half become slabs,
+#: which in measurements cut off more than an equal number of slabs without a choice.
 POINTS_PER_SLAB = 2
 #: If a symmetry is given: the number of random images of each direction, and of slabs per point.
 IMAGES, SLABS_PER_POINT = 50, 5
@@ -215,18 +210,14 @@ class SlabSearch:
 
     def _stalled(self) -> bool:
         """Whether the mean of E ||U||^2 fell by a share below `TOLERANCE` between two windows."""
-        if len(self._moments) < 2 * WINDOW:
-            return False
-        last = np.mean(self._moments[-WINDOW:])
-        before = np.mean(self._moments[-2 * WINDOW : -WINDOW])
-        return bool(last > (1 - TOLERANCE) * before)
+        last, before = self._moments[-WINDOW:], self._moments[-2 * WINDOW : -WINDOW]
+        return len(before) == WINDOW and bool(np.mean(last) > (1 - TOLERANCE) * np.mean(before))
 
 
-#: Largest number of candidates kept from one round to the next, and number scored together: each
-#: takes one float of memory per state.
+#: Candidates kept from one round to the next, and number scored together: a float for each state.
 POOL_LIMIT, BLOCK = 4096, 512
-#: Normals count as parallel if they agree in this number of decimal places, divided by their entry
-#: of largest absolute value. Each slab touches the body, so parallel normals give the same slab.
+#: Normals count as parallel, so that they give the same slab, if they agree in this number of
+#: decimal places, divided by their entry of largest absolute value.
 DIGITS = 9
 
 
@@ -290,10 +281,8 @@ def greedy_cover(outside: BoolArray, count: int) -> IntArray:
 
 def _keys(normals: FloatArray) -> list[bytes]:
     """One key per slab: the normal, divided by its entry of largest absolute value, and rounded."""
-    largest = np.abs(normals).argmax(axis=1)
-    # If several entries are nearly the largest, rounding must not decide which is the divisor, so
-    # it is the first of them.
-    sizes = np.abs(np.take_along_axis(normals, largest[:, None], axis=1))
+    # If several entries are nearly the largest, the first is the divisor, so rounding has no say.
+    sizes = np.abs(normals).max(axis=1, keepdims=True)
     first = (np.abs(normals) > (1 - 10.0**-DIGITS) * sizes).argmax(axis=1)
     scaled = normals / np.take_along_axis(normals, first[:, None], axis=1)
     # Add 0 to turn -0 into 0, because the two have different bits.

@@ -114,15 +114,13 @@ class Projection:
 
 
 #: A body counts as a single point if its scale (see `project`) is at most this share of the largest
-#: coordinate of its centre. The computed centre has a rounding error of this size.
+#: coordinate of its centre, whose rounding error is of this size.
 POINT_SIZE = 4 * np.finfo(np.float64).eps
 #: In `ConeProjector`, two vectors are orthogonal if their cosine is at most this. The cosine of a
 #: target with noise of length s and the nearest point then adds at most 1e-12 to s.
 ORTHOGONAL = 1e-12
 #: `ConeProjector` doubles or halves the scale of a body at most this number of times.
 MAX_DOUBLINGS = 60
-#: Number of bodies for which the vertices, prepared for projection, are kept in memory.
-KEPT_BODIES = 2
 
 
 def project(
@@ -282,11 +280,11 @@ class Projector:
             every = column_generation.search_many(columns, targets, tol)
             pairs = zip(targets, every, strict=True)
             return [self._result(columns, target, tol, found) for target, found in pairs]
-        found_so_far: list[Projection] = []
+        results: list[Projection] = []
         for target in targets:
-            last = found_so_far[-1] if found_so_far and not self._closed else None
-            found_so_far.append(self.nearest(target, tol=tol, warm_start=last))
-        return found_so_far
+            last = results[-1] if results and not self._closed else None
+            results.append(self.nearest(target, tol=tol, warm_start=last))
+        return results
 
     def image(self, point: FloatArray) -> FloatArray:
         """A y (d,) of a point y (m,)."""
@@ -416,25 +414,18 @@ def _root(slope: Callable[[float], float], start: float) -> float:
     """A root t > 0 of a function that never rises, and is above 0 near t = 0."""
     from scipy.optimize import brentq  # a slow import
 
-    low = high = start
-    if slope(start) > 0:
-        for _ in range(MAX_DOUBLINGS):
-            low, high = high, 2 * high
-            if slope(high) <= 0:
-                break
-        else:
-            return high
+    end, rising = start, slope(start) > 0
+    for _ in range(MAX_DOUBLINGS):
+        last, end = end, 2 * end if rising else end / 2
+        if (slope(end) > 0) != rising:
+            break
     else:
-        for _ in range(MAX_DOUBLINGS):
-            low, high = low / 2, low
-            if slope(low) > 0:
-                break
-        else:
-            return low
+        return end
+    low, high = sorted((last, end))
     return float(brentq(slope, low, high, xtol=low * 1e-14, rtol=1e-14))
 
 
-@lru_cache(maxsize=KEPT_BODIES)
+@lru_cache(maxsize=2)
 def _listed(body: Body) -> VertexColumns:
     """The vertices of a `VPolytope`, prepared once for all projectors on this polytope."""
     return VertexColumns(body.vertex_list())

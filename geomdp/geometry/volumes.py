@@ -161,9 +161,8 @@ def _clopper_pearson(hits: int, trials: int, level: float) -> tuple[float, float
     return float(low), float(high)
 
 
-#: Burn-in of every phase, in autocorrelation times of a chain on the whole body. The chains of a
-#: phase start nearly uniform on the next smaller intersection, which has at least about half the
-#: volume, so a short burn-in suffices.
+#: Burn-in of every phase, in autocorrelation times of a chain on the whole body: short, because the
+#: chains start nearly uniform on the next smaller intersection, of about half the volume or more.
 RELAXATIONS = 5.0
 #: Largest number of points kept per autocorrelation time; more would be nearly equal.
 POINTS_PER_TIME = 4
@@ -213,13 +212,12 @@ def annealed_volume(
 def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) -> float:
     """Share of n uniform points of a ball around 0 that lie in the body."""
     inside = body.contains(Ball(body.dimension, radius).sample_uniform(n, rng), 0.0)
-    share = float(inside.mean())
-    if share == 0:
+    if not inside.any():
         raise ValueError(
             f"body must contain a good share of a ball in rounded coordinates, but none of {n} "
             f"points of the ball lie in {body!r}"
         )
-    return share
+    return float(inside.mean())
 
 
 def _in_ball(body: Body, radius: float, rng: np.random.Generator) -> FloatArray:
@@ -242,11 +240,9 @@ def _phase(
 ) -> tuple[Estimate, FloatArray]:
     """The share of points within `wider` that are within `radius`, and the last points."""
     thinning = math.ceil(mixing.correlation_time / POINTS_PER_TIME)
-    if math.isinf(wider):
-        body, kernel = walk.body, walk.kernel
-    else:
-        body = Intersection([walk.body, Ball(walk.body.dimension, wider)])
-        kernel = HitAndRun()
+    body, kernel = walk.body, walk.kernel
+    if math.isfinite(wider):
+        body, kernel = Intersection([body, Ball(body.dimension, wider)]), HitAndRun()
     burn_in = math.ceil(RELAXATIONS * mixing.correlation_time)
     chains = run_chains(kernel, body, points, rng, draws=draws, burn_in=burn_in, thinning=thinning)
     inside = np.linalg.norm(chains.draws, axis=2) <= radius
@@ -351,14 +347,9 @@ def gaussian_width(
     known, rest = _split(inner)
     if rest is None:
         return Estimate.exact(factor * known)
-    simulated = _by_directions(rest, generator, samples, level)
-    low, high = simulated.interval
-    return Estimate(
-        value=factor * (known + simulated.value),
-        stderr=factor * simulated.stderr,
-        interval=(factor * (known + low), factor * (known + high)),
-        samples=samples,
-    )
+    found = _by_directions(rest, generator, samples, level)
+    low, high = (factor * (known + end) for end in found.interval)
+    return Estimate(factor * (known + found.value), factor * found.stderr, (low, high), samples)
 
 
 def _reduced(body: Body) -> tuple[float, Body]:

@@ -35,8 +35,8 @@ from geomdp.noise.rounding import (
 )
 from geomdp.privacy import ZCDP, ApproxDP, Exact, shortcut_step_epsilon
 from geomdp.privacy.definitions import check_privacy, gaussian_scale
-from geomdp.workloads.product_queries import along
-from geomdp.workloads.residuals import Column, Residuals, differences
+from geomdp.workloads.structure import Column, Residuals, differences
+from geomdp.workloads.tables import along
 
 #: Columns count as orthonormal if no entry of basis^T basis - I has a modulus above this number.
 #: For a basis from a singular value decomposition in float64, rounding gives entries near 1e-15.

@@ -18,10 +18,10 @@ from .finite import Ranges as Ranges
 from .moments import BoxSecondMoment as BoxSecondMoment
 from .moments import Means as Means
 from .moments import SecondMoment as SecondMoment
-from .product_queries import ProductQueries as ProductQueries
 from .smooth import SmoothQueries as SmoothQueries
 from .tables import ChosenTables as ChosenTables
 from .tables import MarginalTables as MarginalTables
+from .tables import ProductQueries as ProductQueries
 from .universes import BooleanCube as BooleanCube
 from .universes import CategoricalProduct as CategoricalProduct
 from .universes import Records as Records

@@ -52,8 +52,7 @@ INNER = 12
 #: The table of the inner cube is a grid with 2^LINE columns, or 2^d columns if d < LINE. For each
 #: column, the smallest and the largest value so far are kept.
 LINE = 6
-#: Number of rows of the grid that `_ends` compares at a time. With several rows at a time, the
-#: extremes of a column are loaded and stored less often.
+#: Number of rows of the grid that `_ends` compares at a time, to load extremes less often.
 ROWS = 4
 #: Compiler flags that allow maxima to be taken in any order, so that loops can be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -85,8 +86,8 @@ class Explicit(FiniteWorkload, _Measured):
     """
 
     def __init__(self, matrix: npt.ArrayLike | pd.DataFrame | sp.sparray | sp.spmatrix) -> None:
-        # The transpose (N, m) is stored. The answer vector of an element is then contiguous. Any
-        # matrix with an attribute `columns` is taken for a DataFrame. This avoids importing pandas.
+        # The transpose (N, m) is stored, so the answer vector of an element is contiguous. Any
+        # matrix with an attribute `columns` is taken for a DataFrame, without importing pandas.
         index: Any = getattr(matrix, "index", ()) if hasattr(matrix, "columns") else ()
         self._labels = [str(label) for label in index]
         self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)
@@ -142,9 +143,7 @@ class Explicit(FiniteWorkload, _Measured):
 
     @property
     def _small(self) -> bool:
-        return isinstance(self._rows, np.ndarray) or self._rows.shape[0] * self.n_queries <= (
-            MAX_ENTRIES
-        )
+        return isinstance(self._rows, np.ndarray) or math.prod(self._rows.shape) <= MAX_ENTRIES
 
     def affine_hull(self) -> AffineHull:
         """A singular value decomposition: O(N m min(N, m))."""
@@ -374,9 +373,8 @@ class LinearMap(_Measured):
     @cached_property
     def _hull(self) -> AffineHull:
         inner = self.workload.affine_hull()
-        # Let the columns of B span the directions of the inner hull. Then the columns of A B span
-        # the directions of its image. Their span is the affine hull of 0, these columns and their
-        # negatives.
+        # If the columns of B span the directions of the inner hull, the columns of A B span those
+        # of its image: the affine hull of 0, these columns and their negatives.
         spread = (self.matrix @ inner.basis).T
         span = AffineHull.of_points(np.vstack([spread, -spread, np.zeros((1, len(self.matrix)))]))
         return AffineHull(self.matrix @ inner.offset, span.basis)
@@ -439,8 +437,7 @@ class Coarsened(ListedAnswers):
             raise ValueError("centres must have at least one row, got none")
         nearest, distances = _nearest(explicit_answers(workload), places)
         used, first, assignment = np.unique(nearest, return_index=True, return_inverse=True)
-        # Order the centres by the lowest element number that is mapped to each centre. In a tie,
-        # `extreme_answers` takes the first centre, so the lowest element number wins.
+        # Order the centres by their lowest element number, which wins a tie in `extreme_answers`.
         order = np.argsort(first)
         self.centres = places[used[order]]
         self._assignment = np.argsort(order)[assignment]
@@ -500,9 +497,7 @@ def explicit_answers(workload: Workload) -> FloatArray:
 
 # Diameters of finite sets of points: exact for small sets, upper bounds for large sets.
 
-
-#: Largest N^2 m for which the l1 diameter of N points in R^m is computed exactly. The largest sets
-#: take about 2 seconds on one core.
+#: Largest N^2 m for which the l1 diameter of N points in R^m is computed exactly, in 2 seconds.
 L1_WORK = 1 << 32
 #: Largest number of points N for which the l2 diameter is computed exactly, by matrix products.
 L2_POINTS = 1 << 14
@@ -540,8 +535,7 @@ def l2_diameter_of_points(points: FloatArray) -> float:
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         distances = squares[rows, None] + squares[start:] - 2 * (centred[rows] @ centred[start:].T)
-        # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits. So it only serves to find the
-        # farthest pair. The distance of this pair is then computed directly.
+        # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits: it only finds the farthest pair.
         i, j = np.unravel_index(distances.argmax(), distances.shape)
         best = max(best, float(np.linalg.norm(points[start + i] - points[start + j])))
     return best

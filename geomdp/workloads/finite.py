@@ -30,8 +30,7 @@ from geomdp.workloads.universes import BooleanCube, FiniteUniverse, Records
 # answers and of their differences are l1 lengths. The N answer vectors of each workload are
 # linearly independent. So the sensitivity polytope, their convex hull, is a simplex.
 
-#: Number of records counted at a time: 8 MB of integers. A chunk of c records costs O(N + c), so
-#: a few large chunks cost less than many small ones.
+#: Number of records counted at a time, 8 MB of integers: a chunk of c records costs O(N + c).
 COUNT_ROWS = 1 << 20
 
 
@@ -212,8 +211,7 @@ class Ranges(_OnCodes):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """O(m) operations for each direction."""
         directions = batch(directions, self.n_queries, "directions")
-        lengths = np.arange(self.N, 0, -1)
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        starts = np.cumsum([0, *range(self.N, 1, -1)])
         by_first = np.add.reduceat(directions, starts, axis=1)
         by_last = np.empty((len(directions), self.N))
         for row, weights in zip(by_last, directions, strict=True):
@@ -237,10 +235,8 @@ class Ranges(_OnCodes):
         For x < y, a = x + 1, b = N - y and s = a + b: a (N + 1 - a) intervals contain x,
         b (N + 1 - b) contain y and a b contain both, so s (N + 1 - s) contain exactly one.
         """
-        if self.N == 1:
-            return 0.0
         best = max(2, (self.N + 1) // 2)
-        return float(best * (self.N + 1 - best))
+        return float(best * (self.N + 1 - best))  # 0 for N = 1
 
     def l1_radius(self) -> float:
         """Number of intervals that contain the middle element: a (N + 1 - a), a = (N + 1) // 2."""
@@ -254,8 +250,7 @@ class Ranges(_OnCodes):
 # Marginals and parities: products of k attributes of the Boolean cube.
 
 
-#: Numbers of records and of queries that are evaluated at a time on packed bits: 8 MB. One machine
-#: word holds one attribute of 64 records.
+#: Numbers of records (64 in a word) and of queries that are evaluated at a time: 8 MB.
 PACKED_ROWS, PACKED_QUERIES = 1 << 16, 1 << 10
 
 
@@ -361,9 +356,8 @@ class _SubsetQueries(Workload):
             raise WorkloadSizeError(
                 f"d must be at most 24 for extreme answers with k > 1, got {self.d}"
             )
-        count = MAX_SCORES // size
-        for start in range(0, len(directions), count):
-            rows = slice(start, start + count)
+        for start in range(0, len(directions), MAX_SCORES // size):
+            rows = slice(start, start + MAX_SCORES // size)
             yield rows, directions[rows]
 
     def _scores(self, directions: FloatArray) -> FloatArray:
@@ -469,15 +463,13 @@ class Parities(_SubsetQueries):
 
     def l1_diameter(self) -> float:
         """The exact diameter: 2 max over w of sum over odd j of C(w, j) C(d - w, k - j)."""
-        return 2.0 * self._most_changes
-
-    @cached_property
-    def _most_changes(self) -> int:
-        d, k = self.d, self.k
-        return max(
-            sum(math.comb(w, j) * math.comb(d - w, k - j) for j in range(1, k + 1, 2))
-            for w in range(d + 1)
+        changes = (
+            sum(
+                math.comb(w, j) * math.comb(self.d - w, self.k - j) for j in range(1, self.k + 1, 2)
+            )
+            for w in range(self.d + 1)
         )
+        return 2.0 * max(changes)
 
     def labels(self) -> list[str]:
         return [f"parity({','.join(f'x{i}' for i in subset)})" for subset in self.subsets]

@@ -1,4 +1,7 @@
-"""Marginal tables of categorical columns: all k-way tables, or chosen tables with weights."""
+"""Tables of categorical columns: all k-way tables, chosen tables with weights, and their products.
+
+A column of a product is asked by other queries than its levels, such as all prefixes or ranges.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import AffineHull, zero_sum_basis
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import batch, listed, positive, whole
+from geomdp._validation import batch, listed, positive, require_type, whole
 from geomdp.workloads.base import (
     MAX_ENTRIES,
     MAX_SCORES,
@@ -25,63 +28,34 @@ from geomdp.workloads.base import (
     Workload,
     WorkloadSizeError,
 )
-from geomdp.workloads.universes import CategoricalProduct, Records
+from geomdp.workloads.explicit import LinearMap, explicit_answers
+from geomdp.workloads.universes import CategoricalProduct, FiniteUniverse, Records
 
 #: Number of records counted at a time. `totals` stores a few integers for each of these records.
 COUNT_ROWS = 1 << 16
 
 
-# Interactions of columns (analysis of variance): orthogonal blocks of marginal tables.
-#
-# Q(x) holds the weighted cells of the tables for a record x. It is a sum with one part for each set
-# S of columns. The part of S depends on x only through the columns in S. In a table T that does not
-# contain S, the part is 0. In any other table, the part is the weight w_T times a tensor product
-# with one factor for each column i of T. Let l_i be the number of levels of column i. If i is in S,
-# the factor is e_(x_i) - 1/l_i, where e_j is unit vector j. If i is not in S, the factor is the
-# constant vector 1/l_i. The parts of different sets are orthogonal. If some table contains S, the
-# parts of S for all x span a space of dimension prod (l_i - 1). Let c_S^2 = sum over tables T that
-# contain S of w_T^2 prod over i in T - S of 1/l_i. Then
-#
-#     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
-#     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
-#
-# Products without a range are over i in S. The first expression depends on x and x' only through
-# the set of columns of S in which x and x' agree. So the largest value of this expression is found
-# by trying all subsets of S.
+class ByTable(Workload):
+    """Queries listed table by table, each with the weight of its table."""
 
+    #: Column numbers of each table, in increasing order.
+    tables: tuple[tuple[int, ...], ...]
+    #: The weight w_T of each table.
+    table_weights: FloatArray
 
-class TableQueries(Workload):
-    """Weighted cells of tables in row-major order: q_(T,a)(x) = w_T 1[x_T = a] for all cells a."""
-
-    levels: tuple[int, ...]
-
-    @property
     @abc.abstractmethod
-    def universe(self) -> CategoricalProduct: ...
-
-    @property
-    @abc.abstractmethod
-    def tables(self) -> tuple[tuple[int, ...], ...]:
-        """Column numbers of each table, in increasing order."""
-
-    @property
-    @abc.abstractmethod
-    def table_weights(self) -> FloatArray:
-        """The weight w_T of each table."""
-
     def shape(self, table: Sequence[int]) -> tuple[int, ...]:
-        """Number of levels of each column of `table`, a sequence of column numbers."""
-        return tuple(self.levels[i] for i in table)
+        """Number of queries of each column of `table`, a sequence of column numbers."""
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """For each table, the slice of the queries that holds its cells."""
+        """For each table, the slice of the queries that holds its own."""
         ends = list(itertools.accumulate(math.prod(self.shape(table)) for table in self.tables))
         return tuple(slice(a, b) for a, b in zip([0, *ends], ends, strict=False))
 
     @cached_property
     def table_sizes(self) -> IntArray:
-        """Number of cells of each table."""
+        """Number of queries of each table."""
         return np.array([place.stop - place.start for place in self.slices])
 
     @property
@@ -92,6 +66,35 @@ class TableQueries(Workload):
     def weights(self) -> FloatArray:
         """The weight of each query (m,): the weight of its table."""
         return np.repeat(self.table_weights, self.table_sizes)
+
+
+class TableQueries(ByTable):
+    """Weighted cells of tables in row-major order: q_(T,a)(x) = w_T 1[x_T = a] for all cells a."""
+
+    # Interactions of columns (analysis of variance): orthogonal blocks of the answers.
+    #
+    # Q(x) is a sum with one part for each set S of columns. The part is 0 in a table T that does
+    # not contain S. In any other table it is the weight w_T times a tensor product with one factor
+    # for each column i of T, with l_i levels: e_(x_i) - 1/l_i, where e_j is unit vector j, if i is
+    # in S, else the constant vector 1/l_i. Parts of different sets are orthogonal. If some table
+    # contains S, the parts of S for all x span a space of dimension prod (l_i - 1). Let c_S^2 = sum
+    # over tables T that contain S of w_T^2 prod over i in T - S of 1/l_i. With products over S,
+    #
+    #     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
+    #     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
+    #
+    # The largest value of the first expression is found by trying all sets of columns in S in which
+    # x and x' agree.
+
+    levels: tuple[int, ...]
+
+    @property
+    @abc.abstractmethod
+    def universe(self) -> CategoricalProduct: ...
+
+    def shape(self, table: Sequence[int]) -> tuple[int, ...]:
+        """Number of levels of each column of `table`, a sequence of column numbers."""
+        return tuple(self.levels[i] for i in table)
 
     @cached_property
     def _strides(self) -> FloatArray:
@@ -129,12 +132,9 @@ class TableQueries(Workload):
             np.ravel_multi_index(tuple(columns[list(table)]), self.shape(table))
             for table in self.tables
         )
-        return np.concatenate(
-            [
-                np.bincount(numbers, minlength=size)
-                for numbers, size in zip(cells, self.table_sizes, strict=True)
-            ]
-        ).astype(np.float64)
+        sizes = zip(cells, self.table_sizes, strict=True)
+        counts = [np.bincount(numbers, minlength=size) for numbers, size in sizes]
+        return np.concatenate(counts).astype(np.float64)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """One corner sum (see `_corner_map`), O(c N) for c columns, per direction.
@@ -147,11 +147,8 @@ class TableQueries(Workload):
             raise WorkloadSizeError(
                 f"columns must have at most 2^24 level combinations for extreme answers, got {size}"
             )
-        if len(directions) == 0:
-            return np.empty_like(directions)
         from geomdp.workloads.compiled_loops import corner_sum  # slow import: compiled
 
-        levels = np.array(self.levels)
         weights, elements = self._corner_map
         rows = max(1, MAX_SCORES // size)
         winners = np.empty(len(directions), dtype=np.int64)
@@ -159,7 +156,7 @@ class TableQueries(Workload):
             part = directions[start : start + rows]
             scores = np.zeros((len(part), size))
             scores[:, elements] = part @ weights
-            corner_sum(scores, levels)
+            corner_sum(scores, np.array(self.levels))
             winners[start : start + rows] = scores.argmax(axis=1)
         return self.evaluate(self.universe.elements_at(winners))
 
@@ -173,38 +170,32 @@ class TableQueries(Workload):
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []
         for table in self.tables:
-            differences = sp.csr_array(np.ones((1, 1)))
-            numbers = np.zeros(1, dtype=np.int64)
+            differences, numbers = sp.csr_array(np.ones((1, 1))), np.zeros(1, dtype=np.int64)
             for i in table:
                 difference = np.eye(self.levels[i])
                 difference[0, 1:] = -1
                 differences = sp.kron(differences, difference, format="csr")
-                steps = strides[i] * np.arange(self.levels[i])
-                numbers = (numbers[:, None] + steps).ravel()
+                numbers = np.add.outer(numbers, strides[i] * np.arange(self.levels[i])).ravel()
             maps.append(differences)
             places.append(numbers)
         elements, columns = np.unique(np.concatenate(places), return_inverse=True)
         # Several tables can give a weight to the same element: add these weights.
-        n_cells = self.n_queries
-        gather = sp.csr_array(
-            (np.ones(n_cells), (np.arange(n_cells), columns)), shape=(n_cells, len(elements))
-        )
+        gather = sp.csr_array((np.ones(len(columns)), (np.arange(len(columns)), columns)))
         return sp.csr_array(sp.block_diag(maps, format="csr") @ gather), elements
 
-    def _interacting(self) -> Sequence[tuple[int, ...]]:
-        """All non-empty sets of columns within a table, by size, then in lexicographic order."""
+    def interacting(self) -> list[tuple[int, ...]]:
+        """Non-empty sets of columns of several levels within a table, by size, then in order."""
         sets = {
             S
             for table in self.tables
             for order in range(1, len(table) + 1)
-            for S in itertools.combinations(table, order)
+            for S in itertools.combinations([i for i in table if self.levels[i] > 1], order)
         }
         return sorted(sets, key=lambda S: (len(S), S))
 
     @cached_property
     def _blocks(self) -> tuple[Block, ...]:
-        # A column with a single level is constant and has no interactions.
-        sets = [S for S in self._interacting() if min(self.shape(S)) > 1]
+        sets = self.interacting()
         rank = sum(math.prod(n - 1 for n in self.shape(S)) for S in sets)
         if rank * self.n_queries > MAX_ENTRIES:
             raise WorkloadSizeError(
@@ -214,7 +205,7 @@ class TableQueries(Workload):
         return tuple(self._interaction_block(S) for S in sets)
 
     def _interaction_block(self, S: tuple[int, ...]) -> Block:
-        """The block of the columns S; see the comment above the class."""
+        """The block of the columns S; see the comment at the top of the class."""
         contrasts: FloatArray = np.ones((1, 1))
         for i in S:
             contrasts = np.kron(contrasts, zero_sum_basis(self.levels[i])).astype(np.float64)
@@ -225,29 +216,24 @@ class TableQueries(Workload):
             if not set(S) <= set(table):
                 continue
             constant = 1 / math.prod(self.levels[i] for i in table if i not in S)
-            # Columns of the table that are not in S become axes of length 1. Values are repeated
-            # along these axes.
+            # Values are repeated along the axes of columns that are not in S.
             axes = [self.levels[i] if i in S else 1 for i in table]
             spread = np.broadcast_to(contrasts.reshape(*axes, rank), (*self.shape(table), rank))
             basis[place] = weight * constant * spread.reshape(-1, rank)
             squared_scale += weight**2 * constant
-        shares = [1 / self.levels[i] for i in S]
-        same = math.prod(1 - share for share in shares)
-        apart = min(
-            math.prod(agree - share for agree, share in zip(pattern, shares, strict=True))
-            for pattern in itertools.product((0, 1), repeat=len(S))
-            if not all(pattern)
-        )
+        # Products for all sets of columns in which two records agree, all columns last.
+        patterns = itertools.product(*((-1 / self.levels[i], 1 - 1 / self.levels[i]) for i in S))
+        *apart, same = map(math.prod, patterns)
         basis /= math.sqrt(squared_scale)
-        diameter = math.sqrt(2 * squared_scale * (same - apart))
+        diameter = math.sqrt(2 * squared_scale * (same - min(apart)))
         return Block(basis, diameter, math.sqrt(squared_scale * same))
 
     def blocks(self) -> tuple[Block, ...]:
         """One interaction block (analysis of variance) for each set of columns within a table.
 
-        The empty set and sets with a column of one level have none. Diameters and radii are
-        exact. For columns of two levels, each block is the parity of its columns.
-        ``ValueError`` if cells times the dimension of the affine hull exceed 2^26 (512 MB).
+        Columns of one level have none. Diameters and radii are exact. For columns of two levels,
+        each block is the parity of its columns. ``ValueError`` if cells times the dimension of the
+        affine hull exceed 2^26 (512 MB).
         """
         return self._blocks
 
@@ -261,11 +247,10 @@ class TableQueries(Workload):
         bases = [block.basis for block in self._blocks]
         return AffineHull(offset, np.hstack([np.zeros((len(offset), 0)), *bases]))
 
-    @cached_property
+    @property
     def _changing(self) -> FloatArray:
         """Weights of those tables in which two records can be in different cells."""
-        changing = [max(self.shape(table)) > 1 for table in self.tables]
-        return np.asarray(self.table_weights[changing])
+        return np.asarray(self.table_weights[self.table_sizes > 1])
 
     def l1_diameter(self) -> float:
         """Twice the sum of the weights of all tables that have a column with several levels."""
@@ -374,15 +359,12 @@ class MarginalTables(TableQueries):
     @cached_property
     def _pairs(self) -> PairCells:
         pairs = np.array(list(itertools.combinations(range(len(self.levels)), 2)))
-        levels, firsts = np.array(self.levels)[pairs], self._first_levels[pairs]
-        sizes = levels.prod(axis=1)
-        starts = np.cumsum(sizes) - sizes
+        sizes = np.array(self.levels)[pairs].prod(axis=1)
         tables = np.repeat(np.arange(len(pairs)), sizes)
-        cells = np.arange(sizes.sum())
-        rows, columns = np.divmod(cells - starts[tables], levels[tables, 1])
-        return PairCells(
-            firsts[tables, 0] + rows, firsts[tables, 1] + columns, starts[tables], sizes[tables]
-        )
+        starts, (first, second) = (np.cumsum(sizes) - sizes)[tables], pairs[tables].T
+        rows, columns = np.divmod(np.arange(len(tables)) - starts, np.array(self.levels)[second])
+        firsts = self._first_levels
+        return PairCells(firsts[first] + rows, firsts[second] + columns, starts, sizes[tables])
 
     def _indicators(self, codes: IntArray) -> npt.NDArray[np.float32]:
         # Sums in float32 are exact up to 2^24, far above the number of rows of a chunk.
@@ -406,10 +388,6 @@ class MarginalTables(TableQueries):
                 counts[places + level * sizes] = (own.T @ own)[first, second]
             start += levels * len(starts)
         return counts
-
-    def _interacting(self) -> Sequence[tuple[int, ...]]:
-        columns = range(len(self.levels))
-        return [S for order in range(1, self.k + 1) for S in itertools.combinations(columns, order)]
 
 
 class ChosenTables(TableQueries):
@@ -453,22 +431,20 @@ class ChosenTables(TableQueries):
         weights: Sequence[float] | None = None,
     ) -> None:
         self._universe = CategoricalProduct(columns)
-        self.levels = self._universe.levels
-        self._tables = tuple(
-            _table_numbers(self._universe.names, table) for table in listed(tables, "tables")
-        )
-        if not self._tables:
+        self.levels, names = self._universe.levels, self._universe.names
+        self.tables = tuple(_table_numbers(names, table) for table in listed(tables, "tables"))
+        if not self.tables:
             raise ValueError("tables must hold at least 1 table, got 0")
-        for table in self._tables:
-            if self._tables.count(table) > 1:
-                names = [self._universe.names[i] for i in table]
-                raise ValueError(f"tables must differ; the table {names} occurs more than once")
-        given = listed([1.0] * len(self._tables) if weights is None else weights, "weights")
-        if len(given) != len(self._tables):
+        for table in self.tables:
+            if self.tables.count(table) > 1:
+                twice = [names[i] for i in table]
+                raise ValueError(f"tables must differ; the table {twice} occurs more than once")
+        given = listed([1.0] * len(self.tables) if weights is None else weights, "weights")
+        if len(given) != len(self.tables):
             raise ValueError(
-                f"weights must have {len(self._tables)} entries, one per table, got {len(given)}"
+                f"weights must have {len(self.tables)} entries, one per table, got {len(given)}"
             )
-        self._table_weights = np.array([positive(weight, "weights") for weight in given])
+        self.table_weights = np.array([positive(weight, "weights") for weight in given])
 
     def _summary(self) -> str:
         return f"{len(self.tables)} tables of {len(self.levels)} columns; {self.n_queries} queries"
@@ -476,14 +452,6 @@ class ChosenTables(TableQueries):
     @property
     def universe(self) -> CategoricalProduct:
         return self._universe
-
-    @property
-    def tables(self) -> tuple[tuple[int, ...], ...]:
-        return self._tables
-
-    @property
-    def table_weights(self) -> FloatArray:
-        return self._table_weights
 
     @property
     def whole_answers(self) -> bool:
@@ -500,3 +468,232 @@ def _table_numbers(names: Sequence[str], table: Sequence[str]) -> tuple[int, ...
     if len(set(table)) < len(table):
         raise ValueError(f"a table must not name a column twice, got {list(table)}")
     return tuple(sorted(names.index(name) for name in table))
+
+
+# Products of queries of columns
+
+#: Largest number of levels of a column that is asked by other queries than its levels.
+MAX_LEVELS = 1 << 8
+
+
+class ProductQueries(ByTable, LinearMap):
+    """Products of queries, one for each column of a table, for all tables: region by age prefixes.
+
+    Each column of a table is asked by its levels or by other queries on its levels. A table has one
+    query for every choice of one query per column: q(x) = w_T product over its columns i of
+    q_i(x_i), with the weight w_T of the table. These are the cells of `ChosenTables` if all columns
+    are asked by their levels.
+
+    Tables are in the given order, and their columns in the order of `columns`. Products are in
+    row-major order (the query of the last column changes fastest).
+
+    Parameters
+    ----------
+    columns : mapping of column name to number of levels
+        The columns of a record.
+    tables : sequence of sequence of str
+        The columns of each table, as for `ChosenTables`.
+    queries : mapping of column name to Workload
+        For a column of l <= 256 levels, a workload on {0, ..., l - 1}: `Prefixes`, `Ranges`, or
+        `Explicit` for any rows. Some combination of its queries must be 1 at all levels, and not
+        all queries may be constant. Columns that are not named are asked by their levels.
+    weights : sequence of float, optional
+        One positive weight per table; by default 1. ``ValueError`` if an argument is not as stated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.ProductQueries(
+    ...     {"smoker": 2, "age": 3}, [["smoker", "age"]], {"age": gd.workloads.Prefixes(3)}
+    ... )
+    >>> workload
+    ProductQueries(1 table of 2 columns; 6 queries)
+    >>> workload.labels()[:3]
+    ['smoker=0,age[x<=0]', 'smoker=0,age[x<=1]', 'smoker=0,age[x<=2]']
+    >>> workload.answers(np.array([[0, 1], [1, 0], [0, 0], [0, 2]]))
+    array([0.25, 0.5 , 0.75, 0.25, 0.25, 0.25])
+    """
+
+    workload: ChosenTables
+
+    def __init__(
+        self,
+        columns: Mapping[str, int],
+        tables: Iterable[Sequence[str]],
+        queries: Mapping[str, Workload],
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        self.workload = ChosenTables(columns, tables, weights)
+        self.tables, self.table_weights = self.workload.tables, self.workload.table_weights
+        names = self.workload.universe.names
+        require_type(queries, Mapping, "queries")
+        for name in queries:
+            if name not in names:
+                raise ValueError(
+                    f"queries must be for columns among {', '.join(names)}; got {name!r}"
+                )
+        #: The queries of each column, None for its levels.
+        self.queries = tuple(queries.get(name) for name in names)
+        #: The values (queries, levels) of the queries of each column, None for its levels.
+        self.factors = tuple(
+            None if asked is None else _factor(name, asked, levels)
+            for name, asked, levels in zip(names, self.queries, self.workload.levels, strict=True)
+        )
+
+    def _summary(self) -> str:
+        tables, columns = len(self.tables), len(self.workload.levels)
+        noun = "table" if tables == 1 else "tables"
+        return f"{tables} {noun} of {columns} columns; {self.n_queries} queries"
+
+    def shape(self, table: Sequence[int]) -> tuple[int, ...]:
+        found = ((self.factors[i], self.workload.levels[i]) for i in table)
+        return tuple(levels if factor is None else len(factor) for factor, levels in found)
+
+    def alone(self, tables: Sequence[Sequence[str]] | None = None) -> ProductQueries:
+        """The same queries without weights, of all tables or of some."""
+        names, levels = self.workload.universe.names, self.workload.universe.columns
+        if tables is None:
+            tables = [[names[i] for i in table] for table in self.tables]
+        columns = {name: levels[name] for name in names if any(name in t for t in tables)}
+        asked = zip(names, self.queries, strict=True)
+        queries = {name: each for name, each in asked if each is not None and name in columns}
+        return ProductQueries(columns, tables, queries)
+
+    @property
+    def whole_answers(self) -> bool:
+        """Whether all weights and all values of the queries of columns are whole numbers."""
+        rows = [factor for factor in self.factors if factor is not None]
+        return self.workload.whole_answers and all((row == np.rint(row)).all() for row in rows)
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether each answer is a share of the records: all values are 0 or 1, without weights."""
+        rows = [factor for factor in self.factors if factor is not None]
+        return all(self.table_weights == 1) and all(np.isin(row, (0, 1)).all() for row in rows)
+
+    @cached_property
+    def matrix(self) -> FloatArray:  # type: ignore[override]
+        """The map (m, cells) from all cells; `WorkloadSizeError` above 2^26 entries."""
+        cells = self.workload.n_queries
+        if self.n_queries * cells > MAX_ENTRIES:
+            raise WorkloadSizeError(
+                f"workload must have at most 2^26 pairs of a query and a cell for a dense matrix, "
+                f"got {self.n_queries} times {cells}"
+            )
+        return self.of_cells(np.eye(cells)).T
+
+    def of_cells(self, cells: FloatArray) -> FloatArray:
+        """Answers (b, m) from the cells (b, cells) of all tables."""
+        return self._mapped(cells, self.workload, self)
+
+    def _mapped(self, values: FloatArray, source: ByTable, target: ByTable) -> FloatArray:
+        """Multiply each table by the factors of its columns, or by their transposes."""
+        found = np.empty((len(values), target.n_queries))
+        for table, place, goal in zip(self.tables, source.slices, target.slices, strict=True):
+            part = values[:, place].reshape(len(values), *source.shape(table))
+            for axis, i in enumerate(table, start=1):
+                factor = self.factors[i]
+                if factor is not None:
+                    part = along(factor if target is self else factor.T, part, axis)
+            found[:, goal] = part.reshape(len(values), goal.stop - goal.start)
+        return found
+
+    def evaluate(self, records: Records) -> FloatArray:
+        return self.of_cells(self.workload.evaluate(records))
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Cells are counted, O(n) per table."""
+        inner = self.workload.totals(records)
+        return Totals(inner.count, self.of_cells(inner.sums[None])[0])
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """As for `ChosenTables`, with the same limit on the number of elements."""
+        return self.of_cells(self.workload.extreme_answers(self._on_cells(directions)))
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        return self.workload.breadth(self._on_cells(directions))
+
+    def _on_cells(self, directions: FloatArray) -> FloatArray:
+        directions = batch(directions, self.n_queries, "directions")
+        return self._mapped(directions, self, self.workload)
+
+    @cached_property
+    def _points(self) -> FloatArray | None:
+        size = self.universe.size
+        largest = max(self.n_queries, self.workload.n_queries)
+        if size is None or size * largest > MAX_ENTRIES:
+            return None
+        return explicit_answers(self)
+
+    @cached_property
+    def _l2_diameter(self) -> float:
+        """The largest length times 2, or times 2^(1/2) if no query is negative."""
+        if self._points is not None:
+            return super()._l2_diameter
+        positive = all(factor is None or factor.min() >= 0 for factor in self.factors)
+        return math.sqrt(2.0 if positive else 4.0) * self._reach(2)
+
+    @cached_property
+    def _diameters(self) -> tuple[float, float]:
+        if self._points is not None:
+            return super()._diameters
+        return 2 * self._radii[0], self._l2_diameter
+
+    @cached_property
+    def _radii(self) -> tuple[float, float]:
+        if self._points is not None:
+            return super()._radii
+        return self._reach(1), self._reach(2)
+
+    def _reach(self, order: int) -> float:
+        """A bound on the norm of an answer vector: the largest norms of columns, multiplied."""
+        largest = [
+            1.0 if factor is None else float(np.linalg.norm(factor, order, axis=0).max())
+            for factor in self.factors
+        ]
+        norms = [math.prod(largest[i] for i in table) for table in self.tables]
+        return float(np.linalg.norm(self.table_weights * norms, order))
+
+    def labels(self) -> list[str]:
+        names = self.workload.universe.names
+        own = [
+            [f"{name}={a}" for a in range(levels)]
+            if asked is None
+            else [f"{name}[{label}]" for label in asked.labels()]
+            for name, levels, asked in zip(names, self.workload.levels, self.queries, strict=True)
+        ]
+        return [
+            ",".join(product)
+            for table in self.tables
+            for product in itertools.product(*(own[i] for i in table))
+        ]
+
+
+def cells_of(workload: TableQueries | ProductQueries) -> TableQueries:
+    """The tables whose cells determine the answers."""
+    return workload.workload if isinstance(workload, ProductQueries) else workload
+
+
+def along(matrix: FloatArray, values: FloatArray, axis: int) -> FloatArray:
+    """The product of `matrix` with each vector along one axis of an array."""
+    return np.moveaxis(np.tensordot(matrix, values, axes=(1, axis)), 0, axis)
+
+
+def _factor(name: str, asked: Workload, levels: int) -> FloatArray:
+    """The values (queries, levels) of the queries of a column, checked."""
+    require_type(asked, Workload, f"queries of {name}")
+    if asked.universe != FiniteUniverse(levels) or levels > MAX_LEVELS:
+        raise ValueError(
+            f"queries of {name} must be on its levels 0 to {levels - 1}, at most 256, got {asked!r}"
+        )
+    rows = explicit_answers(asked).T
+    ones = np.ones(levels)
+    solved = np.linalg.lstsq(rows.T, ones, rcond=RANK_TOLERANCE)[0]
+    if np.abs(solved @ rows - ones).max() > RANK_TOLERANCE * levels:
+        raise ValueError(
+            f"queries of {name} must have a combination that is 1 at all levels, got {asked!r}"
+        )
+    if levels > 1 and np.ptp(rows, axis=1).max() == 0:
+        raise ValueError(f"queries of {name} must not all be constant, got {asked!r}")
+    return np.ascontiguousarray(rows)

@@ -1,10 +1,9 @@
 """Universes: the sets of possible values of a record, their numbering, and the check of records.
 
-Records are one array (or DataFrame) with a row per record, or an iterable of such chunks; each
-universe says of which kind. `CategoricalProduct` takes the columns of a DataFrame by name, the
-others take all columns in order. Errors name the row (counted from 0 over all chunks) and for an
-entry the column, but no value. No record is clipped; only `UnitBall` shortens rows whose norm may
-exceed 1 by rounding.
+Records are one array (or DataFrame) with a row per record, or an iterable of such chunks.
+`CategoricalProduct` takes the columns of a DataFrame by name, the others take all in order. Errors
+name the row (counted from 0 over all chunks) and for an entry the column, but no value. No record
+is clipped; only `UnitBall` shortens rows whose norm may exceed 1 by rounding.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 
 #: Records: an array or a DataFrame with one row per record.
 Records: TypeAlias = "npt.NDArray[Any] | pd.DataFrame"
-#: `elements` lists only elements with numbers below this limit, and `numbers` refuses universes of
-#: more elements. If two numbers below 2^62 are added, the result fits in an int64.
+#: Largest number of elements that are listed and numbered: sums of two numbers fit in an int64.
 MAX_ELEMENT_NUMBER = 1 << 62
 
 
@@ -138,8 +136,7 @@ class Universe(abc.ABC):
         """`array` in the type of the universe; ``ValueError`` for a record outside it."""
 
     @abc.abstractmethod
-    def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`n` independent uniform records."""
+    def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]: ...
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -169,10 +166,6 @@ class FiniteUniverse(Universe):
 
     def _sample(self, n: int, rng: np.random.Generator) -> IntArray:
         return rng.integers(self.N, size=n)
-
-
-#: Largest number of columns that the repr of a `CategoricalProduct` lists.
-LISTED_COLUMNS = 8
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -212,7 +205,7 @@ class CategoricalProduct(Universe):
         object.__setattr__(self, "levels", levels)
 
     def __repr__(self) -> str:
-        if len(self.levels) > LISTED_COLUMNS:
+        if len(self.levels) > 8:
             return f"CategoricalProduct({len(self.levels)} columns, {self.size} elements)"
         return f"CategoricalProduct({self.columns!r})"
 
@@ -329,9 +322,7 @@ class UnitBall(_Rows):
         # implies an exact norm below 1.
         reals = _finite(array, first_row)
         tolerance = (reals.shape[1] + 8) * ROUNDOFF
-        # The square of an entry above 1.4e154 overflows. The norm is then infinite, so the row is
-        # rejected.
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # infinite norms are rejected
             norms = np.linalg.norm(reals, axis=1)
         outside = norms > 1 + tolerance
         if outside.any():
@@ -406,10 +397,8 @@ class OpenUniverse(Universe):
                 kind = type(element).__name__
                 raise ValueError(f"records must be hashable: row {row} is a {kind}") from error
             if not _equals_itself(element):
-                raise ValueError(
-                    "records must not be missing values such as NaN: row "
-                    f"{row} does not equal itself"
-                )
+                rule = "records must not be missing values such as NaN"
+                raise ValueError(f"{rule}: row {row} does not equal itself")
         return array
 
     def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -445,9 +434,10 @@ def _elements(records: object) -> Iterator[Hashable]:
 def _as_list(chunk: Any) -> list[Hashable]:
     if isinstance(chunk, list):
         return [item.item() if isinstance(item, np.generic) else item for item in chunk]
-    if getattr(chunk, "ndim", None) == 0:  # A NumPy scalar is an element, not a chunk.
+    axes = getattr(chunk, "ndim", None)
+    if axes == 0:  # A NumPy scalar is an element, not a chunk.
         return [chunk.item()]
-    if getattr(chunk, "ndim", None) != 1:
+    if axes != 1:
         shape = getattr(chunk, "shape", None)
         raise ValueError(f"records must be one-dimensional, got {type(chunk).__name__} of {shape}")
     return list(chunk.tolist())
@@ -538,20 +528,16 @@ def _as_chunks(records: object, axes: int) -> Iterable[object]:
         )
         return records if in_chunks else [records]
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
-        raise ValueError(
-            "records must be an array, a DataFrame or an iterable of arrays or DataFrames, "
-            f"got {type(records).__name__}"
-        )
+        kinds = "an array, a DataFrame or an iterable of arrays or DataFrames"
+        raise ValueError(f"records must be {kinds}, got {type(records).__name__}")
     return records
 
 
 # Checks of values.
 
-
 #: Unit roundoff u of float64.
 ROUNDOFF = 2.0**-53
-#: `_above_one` splits an entry into the nearest multiple of 1 / SPLIT and a small rest. The square
-#: of the multiple is exact in float64.
+#: `_above_one` splits an entry into a multiple of 1 / SPLIT, of exact square, and a small rest.
 SPLIT = 2.0**26
 
 

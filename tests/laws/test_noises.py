@@ -18,7 +18,7 @@ from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.recursive import Variant, decompose, stopped
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.workloads import ChosenTables
-from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import Residuals
 from tests.noise.exact.test_vectors import noises
 from tests.stats import mean_agrees
 

@@ -39,7 +39,7 @@ from geomdp.workloads import (
     Ranges,
     explicit_answers,
 )
-from geomdp.workloads.product_queries import cells_of
+from geomdp.workloads.tables import cells_of
 from tests.stats import mean_agrees
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE

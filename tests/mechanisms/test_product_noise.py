@@ -35,7 +35,7 @@ from geomdp.workloads import (
     Ranges,
     explicit_answers,
 )
-from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import Residuals
 from tests.mechanisms.test_residual_gaussian import (
     N,
     audited,

@@ -22,7 +22,7 @@ from geomdp.mechanisms.strategies.residual_scales import (
 )
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.workloads import ChosenTables, MarginalTables
-from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import Residuals
 from tests.workloads.test_residuals import residual_matrix, sets_of
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE

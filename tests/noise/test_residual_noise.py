@@ -14,7 +14,7 @@ from geomdp.noise.gaussian import ResidualNoise, near_residuals, residual_number
 from geomdp.noise.rounding import Draw, Numbers, Rounded, UniformBits
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.workloads import MarginalTables
-from geomdp.workloads.residuals import Column, Residuals, categories
+from geomdp.workloads.structure import Column, Residuals, categories
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 
 #: The residuals of the number of records, of three columns and of three pairs of columns have

@@ -74,12 +74,12 @@ def test_bounds_for_large_universes_hold(rows, monkeypatch):
         "l1_radius": np.abs(answers).sum(axis=1).max(),
         "l2_radius": np.linalg.norm(answers, axis=1).max(),
     }
-    monkeypatch.setattr("geomdp.workloads.product_queries.MAX_ENTRIES", 0)
+    monkeypatch.setattr("geomdp.workloads.tables.MAX_ENTRIES", 0)
     large = ProductQueries(COLUMNS, TABLES, {"a": Ranges(3), "c": Explicit(rows)})
     for name, truth in truths.items():
         assert truth <= getattr(large, name)() <= 3 * truth
     with pytest.raises(WorkloadSizeError, match="dense matrix"):
-        large.affine_hull()
+        _ = large.matrix
 
 
 def test_counts_of_records_give_the_same_totals():

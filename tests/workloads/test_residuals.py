@@ -19,8 +19,7 @@ from geomdp.workloads import (
     WorkloadSizeError,
     explicit_answers,
 )
-from geomdp.workloads.residuals import Residuals
-from geomdp.workloads.structure import random_symmetry, sign_products, table_contrasts
+from geomdp.workloads.structure import Residuals, random_symmetry, sign_products, table_contrasts
 from geomdp.workloads.tables import TableQueries
 
 WORKLOADS = [

@@ -133,8 +133,7 @@ class CoordinateHitAndRun:
 
 
 #: Least number of draws of a chain per autocorrelation time, so that the estimate of this time is
-#: trusted. Vehtari et al. (2021) ask for 50 effective draws from each half of 4 chains. Fewer
-#: suffice here, because many more chains are pooled.
+#: trusted. Vehtari et al. (2021) ask for 50 from each half of 4 chains; here many more are pooled.
 DRAWS_PER_TIME = 20.0
 #: Chains agree if every split R-hat is at most this limit. The mean of n draws of a half-chain has
 #: tau / n times the variance of a draw, for the autocorrelation time tau, so R-hat is near
@@ -428,9 +427,8 @@ def _effective_size(draws: FloatArray) -> FloatArray:
     size = chains * length
     rho, moving = _autocorrelation(draws)
     rho[0] = 1.0
-    # Sums of pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. If
-    # there are more than two lags, the largest one or two are left out, because the
-    # autocorrelations at these lags are sums of few products.
+    # Sums of pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. Of
+    # more than two lags, the largest one or two, sums of few products, are left out.
     pairs = max(1, (length - 1) // 2)
     even, odd = rho[0 : 2 * pairs : 2], rho[1 : 2 * pairs : 2]
     sums = even + odd

@@ -31,16 +31,13 @@ from geomdp.privacy.guarantees import SamplerStatus
 
 #: Number of chains of the pilot run that measures mixing, and of `sample_uniform`.
 PILOT_CHAINS, CHAINS = 64, 128
-#: Largest number of chains that move together in `ChainSampler.draw`. The products of all facet
-#: normals with their points are stored.
+#: Largest number of chains that move together in `ChainSampler.draw`, which stores the products of
+#: all facet normals with their points.
 LOCKSTEP = 256
-#: Length of the burn-in in integrated autocorrelation times. If correlations decay exponentially,
-#: the integrated time is twice the decay time, so after 10 integrated times the correlation with
-#: the start is e^-20, near 2e-9.
-RELAXATIONS = 10.0
-#: Number of integrated autocorrelation times between two kept states of a chain of
-#: `sample_uniform`. If correlations decay exponentially, their correlation is about e^-4.
-SPACING = 2.0
+#: Burn-in, and steps between two kept states of a chain of `sample_uniform`, in integrated
+#: autocorrelation times. If correlations decay exponentially, this time is twice the decay time, so
+#: the correlations are e^-20, near 2e-9, and e^-4.
+RELAXATIONS, SPACING = 10.0, 2.0
 
 
 @runtime_checkable
@@ -228,15 +225,14 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
 # affine hull. The y with x in K are full-dimensional, and uniform y give uniform x. Everything here
 # depends on the body and on random numbers, never on records.
 
-#: Rounding stops at this ratio of the largest to the least eigenvalue of the covariance. Above it,
-#: hit-and-run needs more steps. Below it, another round costs more than it saves.
+#: Rounding stops at this ratio of the largest to the least eigenvalue of the covariance: then it
+#: costs more than the steps of hit-and-run that it saves.
 ROUND = 4.0
 #: Chains per dimension. The sample covariance of 16 r independent points of an isotropic body in
 #: R^r has extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
 CHAINS_PER_DIMENSION = 16
-#: Number of steps per round: the points then spread over about 3 step lengths along a long axis, so
-#: the round shortens this axis by a factor of about 3. With this factor, 30 rounds suffice for axes
-#: with lengths that differ by a factor of 10^14.
+#: Steps per round, which spread the points over about 3 step lengths along a long axis and shorten
+#: it by a factor of about 3, and rounds: enough for ratios of axes of 10^14.
 STEPS_PER_ROUND, MAXIMUM_ROUNDS = 8, 30
 
 

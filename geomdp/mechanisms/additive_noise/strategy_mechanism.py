@@ -46,10 +46,8 @@ from geomdp.noise.knorm import MappedNoise, sum_of_images
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
-from geomdp.workloads.product_queries import ProductQueries
-from geomdp.workloads.residuals import Residuals
-from geomdp.workloads.structure import sign_products
-from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.structure import Residuals, sign_products
+from geomdp.workloads.tables import ProductQueries, TableQueries
 
 #: Largest universe for which a p-identity strategy is tried by default. The search for a universe
 #: of this size takes two seconds on one core.

@@ -54,9 +54,8 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from geomdp.workloads.base import CHUNK_ROWS, Totals
-from geomdp.workloads.product_queries import ProductQueries
-from geomdp.workloads.residuals import Residuals
-from geomdp.workloads.tables import COUNT_ROWS, TableQueries
+from geomdp.workloads.structure import Residuals
+from geomdp.workloads.tables import COUNT_ROWS, ProductQueries, TableQueries
 from geomdp.workloads.universes import Records
 
 AnyRecords: TypeAlias = "Records | Iterable[Records] | CountedRecords"

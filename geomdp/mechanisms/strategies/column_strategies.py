@@ -13,9 +13,8 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, significant, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp.mechanisms.strategies.design import ENTRY_UNIT
 from geomdp.privacy import Adjacency
-from geomdp.workloads.product_queries import ProductQueries
-from geomdp.workloads.residuals import Column, Residuals, categories, contrast
-from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.structure import Column, Residuals, categories, contrast
+from geomdp.workloads.tables import ProductQueries, TableQueries
 
 #: Precision that is added in every direction. So directions that no query needs are measured as
 #: well, with much noise, and the total error grows by at most this share.

@@ -17,7 +17,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.privacy import Adjacency
-from geomdp.workloads.residuals import Column, ColumnSets, Residuals, SameShape, Within
+from geomdp.workloads.structure import Column, ColumnSets, Residuals, SameShape, Within
 
 # Bounds on the squared change of all residuals between neighbours, in units of their noise. The
 # residual of a set A of columns is a part of the table of A: the part that tables of fewer columns

@@ -41,10 +41,15 @@ from geomdp.noise.base import Noise
 from geomdp.noise.knorm import Columns
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Workload, WorkloadSizeError
-from geomdp.workloads.product_queries import ProductQueries, along, cells_of
-from geomdp.workloads.residuals import Column, Residuals, categories
-from geomdp.workloads.structure import product_sums, record_signs, sign_products
-from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.structure import (
+    Column,
+    Residuals,
+    categories,
+    product_sums,
+    record_signs,
+    sign_products,
+)
+from geomdp.workloads.tables import ProductQueries, TableQueries, along, cells_of
 
 # Interactions of columns: they are computed from tables of counts, and determine all answers.
 
@@ -73,7 +78,7 @@ class Interactions:
         #: The tables of cells.
         self.workload = workload = cells_of(asked)
         self.order = max(map(len, workload.tables))
-        within = [S for S in workload._interacting() if min(workload.shape(S)) > 1]
+        within = workload.interacting()
         #: The sets U, the empty set first.
         self.sets: list[ColumnSet] = [(), *within]
         #: Number of each set in `sets`.

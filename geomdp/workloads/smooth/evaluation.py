@@ -21,12 +21,10 @@ from geomdp.workloads.smooth.queries import MAX_ORDER, Function, SmoothQuery, va
 PROBE_POINTS = 1024
 #: Largest d for which the error is also measured at all 2^d corners of the cube.
 MAX_CORNER_DIMENSION = 8
-#: Largest number of entries of an intermediate array: 2^22 float64 are 32 MB. If one point alone
-#: needs more entries, points are evaluated one at a time.
+#: Largest number of entries of an intermediate array, or those of one point: 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: A query is evaluated twice at some points, in different batches. The two values at a point should
-#: differ by rounding only. If their difference exceeds this limit times the largest modulus of the
-#: values, the query is refused.
+#: A query is evaluated twice at some points, in different batches. It is refused if two values
+#: differ by more than rounding: by this limit times the largest modulus of the values.
 ROW_TOLERANCE = 1e-6
 
 
@@ -231,13 +229,11 @@ def _polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArr
 
 # Chebyshev coefficients of functions, by a cosine transform of values on a full grid.
 
-
 #: Largest number of nodes at which one function is evaluated: 2^24 values are 128 MB.
 MAX_NODES = 1 << 24
 #: Number of points at which a function is evaluated in one call.
 BLOCK_POINTS = 1 << 16
-#: Functions are transformed in batches with at most this number of values: 2^22 float64 are 32 MB.
-#: A function with more values is a batch of its own.
+#: Largest number of values of functions that are transformed together, or those of one: 32 MB.
 BLOCK_VALUES = 1 << 22
 
 

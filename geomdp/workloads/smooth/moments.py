@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -33,9 +34,8 @@ class MomentTransform(abc.ABC):
 
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
-        #: Number of blocks of records summed into one table before the table is added to the total.
-        #: A large table takes more blocks, so that most of the time goes into adding records, not
-        #: tables.
+        #: Number of blocks of records summed into one table before the table is added to the total:
+        #: more for a large table, so that most of the time goes into adding records, not tables.
         self.blocks = max(1, round(self._empty().size / (4 * self.rows)))
 
     @property
@@ -73,35 +73,26 @@ class MomentTransform(abc.ABC):
 
         The result is the same, to the last bit, for all ways of cutting the records into chunks.
         """
-        count, held, table = 0, 0, self._empty()
-        # For three variables, adding a table is as slow as adding many blocks of records. So the
-        # first table becomes the total. If there is only one table, no addition is needed.
-        total: FloatArray | None = None
-        lost = np.zeros(0)
-        for block in equal_blocks(chunks, self.rows, self.d):
-            if held == self.blocks:
-                if total is None:
-                    total, table, lost = table, self._empty(), self._empty()
-                else:
-                    _add_compensated(total, table, lost)
-                    table[...] = 0
-                held = 0
-            self._add(table, block)
-            count, held = count + len(block), held + 1
-        if total is None:
-            total = table
-        else:
-            _add_compensated(total, table, lost)
+        blocks = equal_blocks(chunks, self.rows, self.d)
+        count, total = self._table(blocks)
+        more, table = self._table(blocks)
+        lost = self._empty()  # the rounding error so far, in Kahan's addition
+        while more:
+            table -= lost
+            new = total + table
+            np.subtract(new, total, out=lost)
+            lost -= table
+            count, total = count + more, new
+            more, table = self._table(blocks)
         return count, self._moments(total)
 
-
-def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
-    """Kahan's addition in place; `lost` holds the rounding error so far."""
-    table -= lost
-    new = total + table
-    np.subtract(new, total, out=lost)
-    lost -= table
-    total[...] = new
+    def _table(self, blocks: Iterator[FloatArray]) -> tuple[int, FloatArray]:
+        """Number and table of the next records, up to `self.blocks` blocks."""
+        count, table = 0, self._empty()
+        for block in itertools.islice(blocks, self.blocks):
+            self._add(table, block)
+            count += len(block)
+        return count, table
 
 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
@@ -125,12 +116,9 @@ def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[Fl
 
 # Three algorithms, and the choice among them.
 
-
-#: Largest number t^d of moments, for d variables and t degrees 0..t-1 in each variable: 2^22
-#: float64 are 32 MB.
+#: Largest number t^d of moments, for d variables and t degrees 0..t-1 in each variable: 32 MB.
 MAX_MOMENTS = 1 << 22
-#: Largest number of entries of a table of expansions: 96 MB of float64. Up to four such tables are
-#: in memory at a time.
+#: Largest number of entries of a table of expansions: 96 MB, of up to four tables in memory.
 MAX_TABLE = 12_000_000
 #: For each d, the least t for which expansions or transforms are faster than recurrences. Measured
 #: nanoseconds per record for d = 2 and t = 6, 8, 32: recurrences 21, 34, 172 and expansions 28, 26,
@@ -154,8 +142,8 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 # degrees determine the number of cells.
 
 
-#: P for each number of variables. A larger P needs fewer cells, but with a smaller P the table fits
-#: in the cache. These values were the fastest measured at tolerances of 1e-6 to 1e-8.
+#: P for each number of variables: the fastest measured at tolerances of 1e-6 to 1e-8. A larger P
+#: needs fewer cells, but with a smaller P the table fits in the cache.
 ORDERS = {1: 5, 2: 8, 3: 8}
 _ORDER_1, _ORDER_2, _ORDER_3 = ORDERS[1], ORDERS[2], ORDERS[3]
 #: Largest S. The absolute values of the terms of an expansion then sum to at most 1.01 e^2.
@@ -167,8 +155,8 @@ class LocalExpansions(MomentTransform):
 
     def __init__(self, tolerances: FloatArray) -> None:
         self.cells = cells_needed(tolerances)
-        # The angles of a small block fit in the cache. For d = 3 the angles are sorted by cell.
-        # Larger blocks are then better, because more angles share a cell.
+        # The angles of a small block fit in the cache. For d = 3, where they are sorted by cell,
+        # more angles of a large block share a cell.
         self.rows = 1 << 18 if tolerances.ndim == 3 else 1 << 13
         super().__init__(tolerances.ndim, len(tolerances))
 
@@ -220,8 +208,7 @@ class NonUniformFFT(MomentTransform):
 
     rows = 1 << 18
     proved = False
-    #: Least tolerance. A kernel in float64 gives errors of about 1e-14 at best, so 1e-12 leaves a
-    #: margin.
+    #: Least tolerance: a kernel in float64 gives errors of about 1e-14 at best.
     FINEST: ClassVar[float] = 1e-12
 
     def __init__(self, size: int, tolerance: float) -> None:

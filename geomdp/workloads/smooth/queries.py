@@ -435,8 +435,8 @@ def query_from_dict(description: object) -> ClosedForm:
 # Bounds on the derivatives of the univariate functions in these queries.
 
 
-#: Highest order of derivatives for which queries have bounds. Higher orders do not improve noisy
-#: answers. The square of 60! is still within float64.
+#: Highest order of derivatives with bounds: higher ones do not improve noisy answers, and the
+#: square of 60! is within float64.
 MAX_ORDER = 60
 
 

@@ -182,17 +182,12 @@ class SmoothQueries(Workload):
 
 # Diameters of the set of moments of single records: formulas and proved upper bounds.
 
-
-#: The finest grids on which polynomials are evaluated have about this number of points. 2^20 points
-#: take about 0.03 seconds.
+#: Number of points of the finest grids on which polynomials are evaluated, in 0.03 seconds.
 GRID_POINTS = 1 << 20
-#: In each variable, the grid has at most this number of intervals times the degree of the
-#: polynomial. With 1024 times the degree, the bound in one variable has a relative error of at most
-#: 2e-6.
-FINEST = 1024
-#: The grid is used only if it has at least this number of intervals times the degree in each
-#: variable. The bound is then at most 1.09^d times the maximum over the grid.
-COARSEST = 4
+#: Largest and least number of intervals in each variable, times the degree of the polynomial. The
+#: bound then has a relative error of at most 2e-6 in one variable, or is at most 1.09^d times the
+#: maximum over the grid. With fewer intervals the grid is not used.
+FINEST, COARSEST = 1024, 4
 #: Factor by which bounds are rounded up. It exceeds the relative rounding errors of the transforms.
 ROUND_UP = 1 + 1e-11
 

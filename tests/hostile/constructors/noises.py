@@ -10,7 +10,7 @@ from geomdp import audit, bodies, noise
 from geomdp.audit.scores import fisher_score
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise.recursive import stopped
-from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import Residuals
 from tests.hostile.constructors.row import Constructor, of
 
 BALL = bodies.Ball(2, 1.0)
