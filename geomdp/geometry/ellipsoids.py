@@ -158,9 +158,8 @@ class _Columns:
         self._decompose()
 
 
-# Least-trace ellipsoids in R^(r_1) x ... x R^(r_B), with equal semi-axes within each factor.
-#
-# The factors are called blocks. Block i of a vector v is v_i in R^(r_i).
+# Least-trace ellipsoids in R^(r_1) x ... x R^(r_B), with equal semi-axes within each factor, called
+# a block. Block i of a vector v is v_i in R^(r_i).
 
 #: Largest number of updates of the weights in `profile_ellipsoid`.
 MAX_UPDATES = 5000
@@ -180,9 +179,8 @@ def capped_ellipsoid(
     caps, total = caps**2, positive(diameter, "diameter") ** 2
     sizes = np.asarray(dimensions, dtype=np.float64)
     # The maximum is at u_i = min(delta_i^2, lambda r_i) for the lambda with sum of u_i = delta^2
-    # (or all u_i at their caps). Because u attains it, the sum of u'_i sqrt(r_i / u_i) is at most t
-    # for every feasible u', such as u'_i = ||v_i||^2: so s_i = t sqrt(u_i / r_i) contains the
-    # vectors.
+    # (or all u_i at their caps). So the sum of u'_i sqrt(r_i / u_i) is at most t for every feasible
+    # u', such as u'_i = ||v_i||^2, and s_i = t sqrt(u_i / r_i) contains the vectors.
     shares = np.minimum(caps, _water_level(caps, sizes, total) * sizes)
     t = float(np.sqrt(sizes * shares).sum())
     return np.asarray(np.sqrt((1 + INFLATION) * t * np.sqrt(shares / sizes)))

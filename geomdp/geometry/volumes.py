@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.special
@@ -377,16 +376,16 @@ def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: fl
     """The mean of half the width along Gaussian directions, with a control variate."""
     # X_i has the Lipschitz constant D / 2 (Tsirelson, Ibragimov and Sudakov 1976).
     reach = body.half_diameter() * math.sqrt(2 * math.log(2 / level) / samples)
-    control = EllipsoidControl.of(body, rng, samples)
+    ellipsoid = _control(body, rng, samples)
     rows = max(1, BATCH_ENTRIES // body.dimension)
     parts, followers = [], []
     for start in range(0, samples, rows):
         directions = rng.standard_normal((min(rows, samples - start), body.dimension))
         parts.append(body.breadth(directions) / 2)
-        followers.append(control.values(directions))
+        followers.append(np.linalg.norm(directions @ ellipsoid.T, axis=1))
     values = np.concatenate(parts)
     mean = float(values.mean())
-    better = controlled(values, np.concatenate(followers), control.mean)
+    better = controlled(values, np.concatenate(followers), control_mean(ellipsoid))
     stderr = float(better.std(ddof=1)) / math.sqrt(samples)
     interval = (max(mean - reach, 0.0), mean + reach)
     return Estimate(float(better.mean()), stderr, interval, samples)
@@ -397,35 +396,22 @@ def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: fl
 MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 
-@dataclass(frozen=True)
-class EllipsoidControl:
-    """Y(g) = ||R g||_2 for `rows` R (p, m): the support function of an ellipsoid, of known mean."""
+def _control(body: Body, rng: np.random.Generator, values: int) -> FloatArray:
+    """R (p, m) with Y(g) = ||R g||_2, of an ellipsoid fitted to at most 256 extreme points.
 
-    rows: FloatArray
+    Without `extreme_point` it is a unit ball of the space parallel to the affine hull.
+    """
+    # They are independent of the directions at which the `values` values are taken.
+    if not body.implements(Body.extreme_point):
+        return np.ascontiguousarray(body.affine_hull().basis.T)
+    pilots = min(MOST_PILOTS, 1 + values // VALUES_PER_PILOT)
+    corners = body.extreme_point(rng.standard_normal((pilots, body.dimension)))
+    return np.asarray(corners - corners.mean(axis=0))
 
-    @classmethod
-    def of(cls, body: Body, rng: np.random.Generator, values: int) -> EllipsoidControl:
-        """Fit the ellipsoid to at most 256 extreme points in Gaussian directions.
 
-        Without `extreme_point` it is a unit ball of the space parallel to the affine hull.
-        """
-        # They are independent of the directions at which the `values` values are taken.
-        if not body.implements(Body.extreme_point):
-            return cls(np.ascontiguousarray(body.affine_hull().basis.T))
-        pilots = min(MOST_PILOTS, 1 + values // VALUES_PER_PILOT)
-        corners = body.extreme_point(rng.standard_normal((pilots, body.dimension)))
-        return cls(corners - corners.mean(axis=0))
-
-    @property
-    def mean(self) -> float:
-        """E Y for g standard Gaussian, by quadrature with a relative error near 1e-13."""
-        if not self.rows.any():
-            return 0.0
-        return mean_norm(np.asarray(np.linalg.svd(self.rows, compute_uv=False), dtype=np.float64))
-
-    def values(self, directions: FloatArray) -> FloatArray:
-        """Values (b,) of Y at the rows g of `directions` (b, m)."""
-        return np.asarray(np.linalg.norm(directions @ self.rows.T, axis=1))
+def control_mean(rows: FloatArray) -> float:
+    """E ||R g||_2 for R = `rows`, by quadrature with a relative error near 1e-13."""
+    return mean_norm(np.asarray(np.linalg.svd(rows, compute_uv=False))) if rows.any() else 0.0
 
 
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:

@@ -98,10 +98,5 @@ def mean_estimate(numbers: FloatArray) -> Estimate:
 
 def scaled(estimate: Estimate, factor: float, offset: float = 0.0) -> Estimate:
     """The estimate of factor * x + offset from an estimate of x; `factor` is at least 0."""
-    low, high = estimate.interval
-    return Estimate(
-        factor * estimate.value + offset,
-        factor * estimate.stderr,
-        (factor * low + offset, factor * high + offset),
-        estimate.samples,
-    )
+    value, low, high = (factor * x + offset for x in (estimate.value, *estimate.interval))
+    return Estimate(value, factor * estimate.stderr, (low, high), estimate.samples)

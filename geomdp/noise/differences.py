@@ -51,10 +51,8 @@ from geomdp.noise.rounding import (
 from geomdp.noise.tables import factor_places, near_correlations, table_cells
 from geomdp.privacy import Exact
 
-# Moments of U and T U for a uniform point U of a body
-
 #: Number of public draws from which a moment is estimated. For tables of 10 columns, the standard
-#: deviation of ||T U||^2 (see `ImageMoments`) is about 15% of its mean. The error of a mechanism,
+#: deviation of ||T U||^2 (see `_energy`) is about 15% of its mean. The error of a mechanism,
 #: the root of the mean of 1024 draws, then has a relative error of 0.25%.
 DRAWS = 1024
 
@@ -78,71 +76,6 @@ def check_map(matrix: sp.csr_array, dimension: int) -> None:
         raise ValueError(f"matrix must have {dimension} columns, got {matrix.shape}")
     if not np.isfinite(matrix.data).all():
         raise ValueError("matrix must be finite, got NaN or an infinity")
-
-
-@dataclass(frozen=True, eq=False)
-class ImageMoments:
-    """Moments of U and T U for a uniform point U; the body has a sampler and a centroid."""
-
-    #: The body, in R^k.
-    body: Body
-    #: The matrix T (m, k); None for the identity.
-    matrix: sp.csr_array | None
-
-    @property
-    def closed(self) -> bool:
-        return self.body.implements(Body.second_moment)
-
-    @cached_property
-    def draws(self) -> FloatArray:
-        """Points U - E U (1024, k) for estimates, drawn from the public seed."""
-        if isinstance(self.body, TableMoments):
-            return _uniform_tables(self.body)  # its centroid is 0
-        return np.asarray(_uniform(self.body) - self.body.centroid())
-
-    def scatter(self) -> FloatArray:
-        """Cov U (k, k), exact or from 1024 public draws; diagonal for `TableMoments`."""
-        if not self.closed:
-            if isinstance(self.body, TableMoments):
-                return np.diag(self.body.block_means((self.draws**2).mean(axis=0)))
-            return np.asarray(self.draws.T @ self.draws / len(self.draws))
-        if isinstance(self.body, Simplex):
-            return self.body.covariance()
-        mean = self.body.centroid()
-        return np.asarray(self.body.second_moment() - np.outer(mean, mean))
-
-    def variances(self) -> FloatArray:
-        """Variance of each coordinate of T U, (m,), computed without the covariance of T U."""
-        if self.matrix is None:
-            return np.diag(self.scatter()).copy()
-        if self.closed and isinstance(self.body, Elliptope | TableMoments):
-            # The coordinates of U that T uses are uncorrelated.
-            return np.asarray(self.matrix.multiply(self.matrix) @ self.body.entry_variances())
-        scatter = self.scatter()
-        return np.asarray(self.matrix.multiply(self.matrix @ scatter).sum(axis=1)).ravel()
-
-    @cached_property
-    def energy(self) -> Estimate:
-        """E ||T (U - E U)||_2^2, exact, or estimated from 1024 public draws with a 95% interval."""
-        if not self.closed:
-            return mean_estimate(self._squares)
-        return Estimate.exact(float(self.variances().sum()))
-
-    @property
-    def _squares(self) -> FloatArray:
-        """One number for each draw, (1024,). Their mean estimates E ||T (U - E U)||_2^2."""
-        if self.matrix is None:
-            return np.asarray((self.draws**2).sum(axis=1))
-        if isinstance(self.body, TableMoments):
-            # The coordinates U_j are uncorrelated (see `scatter`). So E ||T (U - E U)||_2^2 is the
-            # sum over j of Var(U_j) times the squared length of column j of T. Averaging lengths
-            # over a block changes nothing, because all variances of a block are equal.
-            lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
-            return np.asarray(self.draws**2 @ self.body.block_means(lengths))
-        return np.asarray(((self.matrix @ self.draws.T) ** 2).sum(axis=0))
-
-
-# The two noises
 
 
 class _FromBody(abc.ABC):
@@ -182,9 +115,59 @@ class _FromBody(abc.ABC):
         """Draws (b, m) with new radii and the given uniform points (2 b, k) of K."""
         return self._at(self._radii(rng, len(points) // 2), points)
 
+    # Moments of U and T U for a uniform point U of K
+
+    @property
+    def _closed(self) -> bool:
+        return self.body.implements(Body.second_moment)
+
     @cached_property
-    def moments(self) -> ImageMoments:
-        return ImageMoments(self.body, self.matrix)
+    def draws(self) -> FloatArray:
+        """Points U - E U (1024, k) for estimates, drawn from the public seed."""
+        if isinstance(self.body, TableMoments):
+            return _uniform_tables(self.body)  # its centroid is 0
+        return np.asarray(_uniform(self.body) - self.body.centroid())
+
+    def _scatter(self) -> FloatArray:
+        """Cov U (k, k), exact or from 1024 public draws; diagonal for `TableMoments`."""
+        if not self._closed:
+            if isinstance(self.body, TableMoments):
+                return np.diag(self.body.block_means((self.draws**2).mean(axis=0)))
+            return np.asarray(self.draws.T @ self.draws / len(self.draws))
+        if isinstance(self.body, Simplex):
+            return self.body.covariance()
+        mean = self.body.centroid()
+        return np.asarray(self.body.second_moment() - np.outer(mean, mean))
+
+    def _image_variances(self) -> FloatArray:
+        """Variance of each coordinate of T U, (m,), computed without the covariance of T U."""
+        if self.matrix is None:
+            return np.diag(self._scatter()).copy()
+        if self._closed and isinstance(self.body, Elliptope | TableMoments):
+            # The coordinates of U that T uses are uncorrelated.
+            return np.asarray(self.matrix.multiply(self.matrix) @ self.body.entry_variances())
+        scatter = self._scatter()
+        return np.asarray(self.matrix.multiply(self.matrix @ scatter).sum(axis=1)).ravel()
+
+    @cached_property
+    def _energy(self) -> Estimate:
+        """E ||T (U - E U)||_2^2, exact, or estimated from 1024 public draws with a 95% interval."""
+        if not self._closed:
+            return mean_estimate(self._squares)
+        return Estimate.exact(float(self._image_variances().sum()))
+
+    @property
+    def _squares(self) -> FloatArray:
+        """One number for each draw, (1024,). Their mean estimates E ||T (U - E U)||_2^2."""
+        if self.matrix is None:
+            return np.asarray((self.draws**2).sum(axis=1))
+        if isinstance(self.body, TableMoments):
+            # The coordinates U_j are uncorrelated (see `_scatter`). So E ||T (U - E U)||_2^2 is the
+            # sum over j of Var(U_j) times the squared length of column j of T. Averaging lengths
+            # over a block changes nothing, because all variances of a block are equal.
+            lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
+            return np.asarray(self.draws**2 @ self.body.block_means(lengths))
+        return np.asarray(((self.matrix @ self.draws.T) ** 2).sum(axis=0))
 
 
 class PairedNoise(_FromBody):
@@ -271,14 +254,14 @@ class PairedNoise(_FromBody):
 
     def covariance(self) -> FloatArray:
         """2 E R^2 T Cov(U) T^T (m, m); estimated if K has no second moment in closed form."""
-        return self._factor * self._around(self.moments.scatter())
+        return self._factor * self._around(self._scatter())
 
     def variances(self) -> FloatArray:
-        return self._factor * self.moments.variances()
+        return self._factor * self._image_variances()
 
     def second_moment(self) -> Estimate:
         """2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2; estimated as in `ConeNoise`."""
-        return scaled(self.moments.energy, self._factor)
+        return scaled(self._energy, self._factor)
 
 
 class ConeNoise(_FromBody):
@@ -376,12 +359,12 @@ class ConeNoise(_FromBody):
     def covariance(self) -> FloatArray:
         """Estimated if K has no second moment in closed form."""
         factor = self.effective_dimension + 2
-        about_drift = self._around(self._count_variance * (factor * self.moments.scatter()))
+        about_drift = self._around(self._count_variance * (factor * self._scatter()))
         return about_drift + self._count_variance * np.outer(self._drift, self._drift)
 
     def variances(self) -> FloatArray:
         factor = self.effective_dimension + 2
-        return self._count_variance * (factor * self.moments.variances() + self._drift**2)
+        return self._count_variance * (factor * self._image_variances() + self._drift**2)
 
     @property
     def _count_variance(self) -> float:
@@ -401,7 +384,7 @@ class ConeNoise(_FromBody):
         """
         along = self._count_variance * float((self._drift**2).sum())
         factor = self._count_variance * (self.effective_dimension + 2)
-        return scaled(self.moments.energy, factor, along)
+        return scaled(self._energy, factor, along)
 
 
 # Exact draws

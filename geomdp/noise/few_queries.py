@@ -63,9 +63,8 @@ class StaircaseNoise:
     def share(self) -> float:
         """g = ((b (1 + b) / 2)^(1/3) - b) / (1 - b) for b = exp(-epsilon), of least variance."""
         b = math.exp(-self.epsilon)
-        # With c = (b (1 + b) / 2)^(1/3), g is (c - b) / (1 - b). Numerator and denominator are
-        # multiplied by c^2 + c b + b^2, because for small epsilon c - b and 1 - b would lose all
-        # digits.
+        # For small epsilon, c - b and 1 - b would lose all digits of g = (c - b) / (1 - b), so
+        # numerator and denominator are multiplied by c^2 + c b + b^2.
         c = math.cbrt(b * (1 + b) / 2)
         return min(0.5, b * (1 + 2 * b) / (2 * (c * c + c * b + b * b)))
 
@@ -111,14 +110,6 @@ class StaircaseNoise:
         steps = math.exp(-self.epsilon) / -math.expm1(-self.epsilon)
         return self.width * (steps + (self.share + self.outer) / 2)
 
-    def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z) for the density f, for each row z of `points`, an array with one column."""
-        b = math.exp(-self.epsilon)
-        highest = -math.expm1(-self.epsilon) / (
-            2 * self.width * (self.share + b * (1 - self.share))
-        )
-        return np.asarray(math.log(highest) - self.epsilon * self._steps(points, "points"))
-
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for the density f; both arrays have one column."""
         points, shifts = batch(points, 1, "points"), batch(shifts, 1, "shifts")
@@ -150,9 +141,8 @@ def _exact_staircase(noise: StaircaseNoise) -> Numbers:
 
 # Noise on a lattice
 
-#: Rounding in float64 may move entries of points and shifts off the lattice. An entry counts as a
-#: multiple of its unit if its distance from a multiple is at most this share of the sum of the
-#: moduli of the numbers from which the entry was computed.
+#: An entry of a point or a shift counts as a multiple of its unit if its distance from a multiple
+#: is at most this share of the sum of the moduli of the numbers from which it was computed.
 ROUNDING = 1e-13
 
 
@@ -251,14 +241,6 @@ class GeometricNoise(LatticeNoise):
         rates = self.units / self.scale
         steps = (math.log(2 / beta) - np.log1p(np.exp(-rates))) / rates - 1
         return np.asarray(self.units * np.maximum(0.0, np.ceil(steps)))
-
-    def log_density(self, points: FloatArray) -> FloatArray:
-        """log P(Z = z) for rows z of `points` (b, m); -inf outside the lattice: (b,)."""
-        points = batch(points, self.dimension, "points")
-        on_lattice = (points == self.units * np.rint(points / self.units)).all(axis=1)
-        # (1 - q) / (1 + q) = tanh(u / (2 b)).
-        at_zero = np.log(np.tanh(self.units / (2 * self.scale))).sum()
-        return np.where(on_lattice, at_zero - np.abs(points).sum(axis=1) / self.scale, -np.inf)
 
     def _log_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         moved = (np.abs(points - shifts) - np.abs(points)).sum(axis=1)
@@ -372,16 +354,6 @@ class LatticeBoxNoise(LatticeNoise):
     def _moving(self) -> float:
         """The probability that Z is not 0: x / (1 + x), with x the sum of a_j t^j over j >= 1."""
         return 1 / (1 + math.exp(-np.logaddexp.reduce(self._log_weights[1:])))
-
-    def log_density(self, points: FloatArray) -> FloatArray:
-        """Array (b,) of log P(Z = z) for rows z of `points` (b, m); -inf if P(Z = z) = 0."""
-        points = batch(points, self.dimension, "points")
-        multiples = np.rint(points / self.units)
-        inside = (points == self.units * multiples) & (
-            (multiples == 0) | (np.array(self.counts) > 0)
-        )
-        at_zero = -np.logaddexp.reduce(self._log_weights)
-        return np.where(inside.all(axis=1), at_zero - self.epsilon * self._norms(points), -np.inf)
 
     def _log_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         return self.epsilon * (self._norms(points - shifts) - self._norms(points))

@@ -192,13 +192,13 @@ def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise | MappedNoise]:
 
 
 def _replayed(noise: PairedNoise | ConeNoise | MappedNoise) -> FloatArray:
-    """Draws (512, m) from two each of the 1024 points in `moments.draws`, with new radii."""
+    """Draws (512, m) from two each of the 1024 points in `draws`, with new radii."""
     if isinstance(noise, MappedNoise):
         (part,) = noise.parts
         assert isinstance(part.noise, PairedNoise | ConeNoise)
         return np.asarray((part.matrix @ _replayed(part.noise).T).T)
     # The points come from another random stream, so the radii are independent of the points.
-    return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)
+    return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.draws)
 
 
 def public_blocks(

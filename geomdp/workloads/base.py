@@ -22,12 +22,10 @@ from geomdp.workloads.universes import Elements, FiniteUniverse, OpenUniverse, R
 
 #: Number of records, or of elements of a universe, that are evaluated at a time.
 CHUNK_ROWS = 8192
-#: Largest number of scores <u, Q(x)> in memory, for directions u and elements x: 2^24 float64 are
-#: 128 MB. A fast transform computes the scores of all elements of the universe together. So no fast
-#: transform is used on a universe of more than 2^24 elements.
+#: Largest number of scores <u, Q(x)> in memory, 128 MB, for directions u and elements x. A fast
+#: transform computes the scores of all elements of a universe, which so are at most as many.
 MAX_SCORES = 1 << 24
-#: Largest number of entries of a dense matrix of all answers, or of a basis: 2^26 float64 are
-#: 512 MB.
+#: Largest number of entries of a dense matrix of all answers, or of a basis: 512 MB.
 MAX_ENTRIES = 1 << 26
 
 
@@ -173,13 +171,11 @@ class Workload(abc.ABC):
         return [f"q{i}" for i in range(self.n_queries)]
 
 
-#: Largest number of free bits of a conjunction. With 20 free bits, the support lists 2^20 elements.
+#: Largest number of free bits of a conjunction, whose support then lists 2^20 elements.
 MAX_FREE_BITS = 20
-#: A float64 is a whole number of FLOAT_BITS bits times a power of two. `exact_product` splits the
-#: whole number into a lower part of LOW_BITS bits and an upper part.
-FLOAT_BITS, LOW_BITS = 53, 27
-#: `exact_product` accepts fewer records than this number, so that its sums stay below 2^63.
-MAX_RECORDS = 1 << 36
+#: A float64 is a whole number of FLOAT_BITS bits times a power of two. `exact_product` splits off
+#: the lower LOW_BITS bits, and accepts fewer than MAX_RECORDS records: its sums stay below 2^63.
+FLOAT_BITS, LOW_BITS, MAX_RECORDS = 53, 27, 1 << 36
 #: Number of records counted at a time.
 COUNT_ROWS = 1 << 16
 
@@ -237,8 +233,7 @@ class DenseQuery:
 
     def _checked(self, tally: IntArray) -> IntArray:
         if not isinstance(tally, np.ndarray) or tally.shape != self.values.shape:
-            # The message does not state the length of the tally. This length can be the number of
-            # distinct records, which is private.
+            # The message does not state the length of the tally, which can depend on the records.
             raise ValueError(
                 f"a query with {len(self.values)} values must be summed over a histogram with "
                 "one count for each value, from `tally`"

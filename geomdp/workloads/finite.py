@@ -463,11 +463,10 @@ class Parities(_SubsetQueries):
 
     def l1_diameter(self) -> float:
         """The exact diameter: 2 max over w of sum over odd j of C(w, j) C(d - w, k - j)."""
+        d, k = self.d, self.k
         changes = (
-            sum(
-                math.comb(w, j) * math.comb(self.d - w, self.k - j) for j in range(1, self.k + 1, 2)
-            )
-            for w in range(self.d + 1)
+            sum(math.comb(w, j) * math.comb(d - w, k - j) for j in range(1, k + 1, 2))
+            for w in range(d + 1)
         )
         return 2.0 * max(changes)
 

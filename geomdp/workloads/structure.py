@@ -207,11 +207,9 @@ def product_sums(
     return np.array(sums)
 
 
-# Symmetries of a workload: orthogonal maps of the answer space that permute all answer vectors.
-#
-# They map the sensitivity polytope, its difference body and its symmetric hull onto themselves. So
-# if a slab contains one of these bodies, the image of the slab contains it, too.
-
+# Symmetries of a workload: orthogonal maps of the answer space that permute all answer vectors. So
+# the image of a slab that contains the sensitivity polytope, its difference body or its symmetric
+# hull contains the same body.
 
 #: A function that maps directions (b, m) to images (b, m) under one random symmetry.
 RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]

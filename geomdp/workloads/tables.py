@@ -67,6 +67,15 @@ class ByTable(Workload):
         """The weight of each query (m,): the weight of its table."""
         return np.repeat(self.table_weights, self.table_sizes)
 
+    @abc.abstractmethod
+    def column_labels(self) -> list[list[str]]:
+        """Names of the queries of each column."""
+
+    def labels(self) -> list[str]:
+        own = self.column_labels()
+        choices = (itertools.product(*(own[i] for i in table)) for table in self.tables)
+        return [",".join(chosen) for chosen in itertools.chain.from_iterable(choices)]
+
 
 class TableQueries(ByTable):
     """Weighted cells of tables in row-major order: q_(T,a)(x) = w_T 1[x_T = a] for all cells a."""
@@ -267,13 +276,9 @@ class TableQueries(ByTable):
     def l2_radius(self) -> float:
         return float(np.linalg.norm(self.table_weights))
 
-    def labels(self) -> list[str]:
-        names = self.universe.names
-        return [
-            ",".join(f"{names[i]}={a}" for i, a in zip(table, cell, strict=True))
-            for table in self.tables
-            for cell in itertools.product(*map(range, self.shape(table)))
-        ]
+    def column_labels(self) -> list[list[str]]:
+        pairs = zip(self.universe.names, self.levels, strict=True)
+        return [[f"{name}={a}" for a in range(levels)] for name, levels in pairs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,11 +341,11 @@ class MarginalTables(TableQueries):
         return CategoricalProduct(self.columns)
 
     @cached_property
-    def tables(self) -> tuple[tuple[int, ...], ...]:
+    def tables(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
         return tuple(itertools.combinations(range(len(self.levels)), self.k))
 
     @cached_property
-    def table_weights(self) -> FloatArray:
+    def table_weights(self) -> FloatArray:  # type: ignore[override]
         return np.ones(len(self.tables))
 
     def _counts(self, codes: IntArray) -> FloatArray:
@@ -655,19 +660,14 @@ class ProductQueries(ByTable, LinearMap):
         norms = [math.prod(largest[i] for i in table) for table in self.tables]
         return float(np.linalg.norm(self.table_weights * norms, order))
 
-    def labels(self) -> list[str]:
-        names = self.workload.universe.names
-        own = [
-            [f"{name}={a}" for a in range(levels)]
-            if asked is None
-            else [f"{name}[{label}]" for label in asked.labels()]
-            for name, levels, asked in zip(names, self.workload.levels, self.queries, strict=True)
-        ]
-        return [
-            ",".join(product)
-            for table in self.tables
-            for product in itertools.product(*(own[i] for i in table))
-        ]
+    def column_labels(self) -> list[list[str]]:
+        own = self.workload.column_labels()
+        for i, (name, asked) in enumerate(
+            zip(self.workload.universe.names, self.queries, strict=True)
+        ):
+            if asked is not None:
+                own[i] = [f"{name}[{label}]" for label in asked.labels()]
+        return own
 
 
 def cells_of(workload: TableQueries | ProductQueries) -> TableQueries:

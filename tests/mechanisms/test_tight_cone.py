@@ -12,7 +12,6 @@ from geomdp.bodies import Elliptope, Simplex, TableMoments
 from geomdp.mechanisms import Cone, Hierarchical, Matrix, TightCone
 from geomdp.mechanisms.additive_noise.cone import KEPT, tight_table_moments
 from geomdp.noise import ConeNoise, PairedNoise, differences
-from geomdp.noise.differences import ImageMoments
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads.structure import table_contrasts
@@ -128,7 +127,8 @@ def test_fewer_draws_than_dimensions_leave_no_direction_without_noise(monkeypatc
     body = tight_table_moments(contrasts.levels)
     assert body.cut
     assert body.dimension == 63
-    values = np.linalg.eigvalsh(ImageMoments(body, contrasts.matrix).scatter())
+    noise = PairedNoise(body, 1.0, contrasts.matrix)
+    values = np.linalg.eigvalsh(noise._scatter())
     assert values[0] > values[-1] / 20
 
 

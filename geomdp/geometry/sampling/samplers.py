@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -88,7 +88,6 @@ class ExactSampler:
         return self.body.sample_uniform(whole(n, "n"), rng)
 
 
-@dataclass(frozen=True)
 class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
@@ -97,21 +96,15 @@ class ChainSampler:
     distance of the distribution from the uniform one is proved.
     """
 
-    body: Body
-    rng: RandomState = field(default=PUBLIC_SEED, repr=False, compare=False)
-    walk: Walk = field(init=False, repr=False, compare=False)
-    burn_in: int = field(init=False, repr=False, compare=False)
-    mixing: Mixing = field(init=False, repr=False, compare=False)
-    diagnostics: Diagnostics = field(init=False, repr=False, compare=False)
+    def __init__(self, body: Body, rng: RandomState = PUBLIC_SEED) -> None:
+        self.body, generator = checked_body(body), np.random.default_rng(rng)
+        self.walk = prepared_walk(self.body, generator)
+        self.mixing = pilot(self.walk, generator)
+        self.burn_in = math.ceil(RELAXATIONS * self.mixing.correlation_time)
+        self.diagnostics = Diagnostics.of(self.mixing.chains.draws)
 
-    def __post_init__(self) -> None:
-        rng = np.random.default_rng(self.rng)
-        walk = prepared_walk(checked_body(self.body), rng)
-        mixing = pilot(walk, rng)
-        object.__setattr__(self, "walk", walk)
-        object.__setattr__(self, "mixing", mixing)
-        object.__setattr__(self, "burn_in", math.ceil(RELAXATIONS * mixing.correlation_time))
-        object.__setattr__(self, "diagnostics", Diagnostics.of(mixing.chains.draws))
+    def __repr__(self) -> str:
+        return f"ChainSampler(body={self.body!r})"
 
     @property
     def status(self) -> SamplerStatus:
