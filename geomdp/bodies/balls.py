@@ -14,7 +14,7 @@ import scipy
 from geomdp._numerics.linalg import AffineHull, significant
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
-from geomdp.bodies.base import Body, Facets, exit_time, freeze, nearest_in_corner, off_span
+from geomdp.bodies.base import Body, Facets, cp, exit_time, freeze, nearest_in_corner, off_span
 from geomdp.bodies.boxes import axes_of
 
 
@@ -62,8 +62,6 @@ class NormBall(Body):
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY replaces p by a fraction of denominator at most 1024."""
-        import cvxpy as cp
-
         return [cp.pnorm(variable, self.p) <= self.r]
 
     def gauge_bound(self, l1: float, l2: float) -> float:
@@ -349,9 +347,8 @@ class Ellipsoid(Body):
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         low, high = np.zeros(len(points)), np.zeros(len(points))
         along = ~off_span(directions, self._axes[0])
-        low[along], high[along] = ball_chord(
-            self._whiten(points[along]), self._whiten(directions[along])
-        )
+        starts, ways = self._whiten(points[along]), self._whiten(directions[along])
+        low[along], high[along] = ball_chord(starts, ways)
         return low, high
 
     def radius(self) -> float:
@@ -376,8 +373,6 @@ class Ellipsoid(Body):
         return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         directions, lengths = self._axes
         if len(lengths) == 0:
             return [variable == 0]
@@ -549,13 +544,9 @@ def mean_gaussian_modulus(count: int) -> float:
 
 
 def regular_simplex_width(vertices: FloatArray) -> float | None:
-    """Gaussian width of the hull of `vertices` (N, m), by `common_edge`; None if not regular."""
-    edge = common_edge(vertices)
-    return None if edge is None else edge / math.sqrt(2) * mean_gaussian_maximum(len(vertices))
-
-
-def common_edge(vertices: FloatArray) -> float | None:
-    """The distance between any two points if all are equal; None if not, or for too many points."""
+    """Gaussian width of the hull of `vertices` (N, m), if the distance between any two is the same;
+    None if it is not, or for too many points.
+    """
     count = len(vertices)
     if count == 1:
         return 0.0
@@ -567,15 +558,11 @@ def common_edge(vertices: FloatArray) -> float | None:
     squares = squares[np.triu_indices(count, 1)]
     if np.ptp(squares) > EQUAL_LENGTHS * squares.max():
         return None
-    return math.sqrt(squares.mean())
+    return math.sqrt(squares.mean()) / math.sqrt(2) * mean_gaussian_maximum(count)
 
 
 def _integrate(survivor: Callable[[float], float], knee: float) -> float:
     """Integral over t > 0 of a function at most 1, and below exp(-50) beyond `knee` + 10."""
-    from scipy.integrate import quad  # slow to import, and few bodies need it
-
+    quad, accuracy = scipy.integrate.quad, QUADRATURE_TOLERANCE
     pieces = [(0.0, knee / 2), (knee / 2, knee), (knee, knee + 1), (knee + 1, knee + 10)]
-    return math.fsum(
-        quad(survivor, low, high, epsabs=QUADRATURE_TOLERANCE, epsrel=QUADRATURE_TOLERANCE)[0]
-        for low, high in pieces
-    )
+    return math.fsum(quad(survivor, a, b, epsabs=accuracy, epsrel=accuracy)[0] for a, b in pieces)

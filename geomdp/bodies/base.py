@@ -107,6 +107,17 @@ class Facets:
     normals: FloatArray
 
 
+class _Cvxpy:
+    """The package cvxpy, imported at its first use, because it is slow to import."""
+
+    def __getattr__(self, name: str) -> Any:
+        import cvxpy
+
+        return getattr(cvxpy, name)
+
+
+cp: Any = _Cvxpy()
+
 #: A method of `Body`, such as `Body.chord`.
 Verb = Callable[..., Any]
 
@@ -259,10 +270,8 @@ def _tolerance(value: float, _: int, name: str) -> float:
 
 def _check_rays(points: FloatArray, directions: FloatArray) -> None:
     if points.shape != directions.shape:
-        raise ValueError(
-            f"points and directions must have the same shape, got {points.shape} and "
-            f"{directions.shape}"
-        )
+        shapes = f"{points.shape} and {directions.shape}"
+        raise ValueError(f"points and directions must have the same shape, got {shapes}")
     zero = ~directions.any(axis=1)
     if zero.any():
         raise ValueError(f"directions must not be 0, got 0 in row {int(np.argmax(zero))}")
@@ -509,8 +518,6 @@ class Body(abc.ABC):
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY constraints that hold iff `variable`, an expression of shape (m,), lies in K."""
-        import cvxpy as cp
-
         points = self.vertex_list()
         weights = cp.Variable(len(points), nonneg=True)
         return [variable == points.T @ weights, cp.sum(weights) == 1]

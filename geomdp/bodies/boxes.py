@@ -19,7 +19,9 @@ from geomdp.bodies.base import (
     Facets,
     SupportFunction,
     check_all_above_0,
+    cp,
     freeze,
+    ratio_test,
 )
 
 
@@ -49,10 +51,8 @@ class Box(Body):
     def __post_init__(self) -> None:
         lower, upper = freeze(self, "lower", ndim=1), freeze(self, "upper", ndim=1)
         if lower.shape != upper.shape or not lower.size:
-            raise ValueError(
-                f"lower and upper must have the same shape (m,), m >= 1, got {lower.shape} and "
-                f"{upper.shape}"
-            )
+            shapes = f"{lower.shape} and {upper.shape}"
+            raise ValueError(f"lower and upper must have the same shape (m,), m >= 1, got {shapes}")
         if (lower > upper).any():
             i = int(np.argmax(lower > upper))
             raise ValueError(
@@ -90,9 +90,8 @@ class Box(Body):
         return bool((self.lower == -self.upper).all())
 
     def support(self, directions: FloatArray) -> FloatArray:
-        return np.asarray(
-            np.maximum(directions, 0) @ self.upper + np.minimum(directions, 0) @ self.lower
-        )
+        above, below = np.maximum(directions, 0), np.minimum(directions, 0)
+        return np.asarray(above @ self.upper + below @ self.lower)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return np.where(directions > 0, self.upper, self.lower)
@@ -111,13 +110,9 @@ class Box(Body):
         return np.asarray(inside.all(axis=1))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        ends = []
-        for way in (-directions, directions):
-            room = np.where(way > 0, self.upper - points, points - self.lower)
-            times = np.full(points.shape, np.inf)
-            np.divide(np.maximum(room, 0), np.abs(way), out=times, where=way != 0)
-            ends.append(times.min(axis=1))
-        return -ends[0], ends[1]
+        room = np.maximum(np.hstack([self.upper - points, points - self.lower]), 0.0)
+        slopes = np.hstack([directions, -directions])
+        return ratio_test(room, slopes, np.zeros(len(points), dtype=bool))
 
     def project(self, points: FloatArray) -> FloatArray:
         return np.clip(points, self.lower, self.upper)
@@ -283,14 +278,9 @@ class SymmetrisedBox(Body):
         return float((self.dimension + 1) * np.prod(self.upper))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         parts = cp.Variable(2, nonneg=True)
-        return [
-            variable <= parts[0] * self.upper,
-            variable >= -parts[1] * self.upper,
-            cp.sum(parts) <= 1,
-        ]
+        inside = [variable <= parts[0] * self.upper, variable >= -parts[1] * self.upper]
+        return [*inside, cp.sum(parts) <= 1]
 
 
 def axes_of(matrix: FloatArray) -> IntArray | None:

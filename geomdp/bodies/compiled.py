@@ -33,13 +33,6 @@ GAP = 1e-9
 FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
 
 
-class Highest(NamedTuple):
-    """For b matrices C: correlation matrices (b, p, p) of nearly largest value, and bounds (b,)."""
-
-    matrices: FloatArray
-    bounds: FloatArray
-
-
 @numba.njit(cache=True)
 def _sweep(weights, vectors, times):  # type: ignore[no-untyped-def]
     """Replace v_i by g_i / ||g_i|| in place, for one i after the other. Do this `times` times."""
@@ -67,9 +60,9 @@ def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
     return value, value + len(weights) * max(slack, 0.0)
 
 
-def highest_correlation(weights: FloatArray) -> Highest:
-    """Matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), and upper bounds, valid
-    up to rounding; nearly always within a relative 1e-9, by sweeps of O(p^2 sqrt(p)).
+def highest_correlation(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Matrices (b, p, p) that maximise <C, R> / 2 for each C of `weights` (b, p, p), and bounds
+    (b,), valid up to rounding; nearly always within a relative 1e-9, by sweeps of O(p^2 sqrt(p)).
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1
@@ -89,7 +82,7 @@ def highest_correlation(weights: FloatArray) -> Highest:
             step = min(done // 2 + FIRST_SWEEPS, MOST_SWEEPS - done)
         matrices[row], bounds[row] = vectors @ vectors.T, scale * bound / 2
         np.fill_diagonal(matrices[row], 1.0)
-    return Highest(matrices, bounds)
+    return matrices, bounds
 
 
 # Draws of one- and two-way tables. A column of l levels is represented by l orthogonal vectors y_a
@@ -149,21 +142,6 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
         tail = left
 
 
-@numba.njit(cache=True)
-def _tested(starts):  # type: ignore[no-untyped-def]
-    """Events tested for triangle inequalities (one of two levels), and each column's first."""
-    columns = len(starts) - 1
-    bounds = np.zeros(columns + 1, dtype=np.int64)
-    events = np.empty(starts[-1], dtype=np.int64)
-    for i in range(columns):
-        levels = starts[i + 1] - starts[i]
-        count = 1 if levels == 2 else levels
-        bounds[i + 1] = bounds[i] + count
-        for a in range(count):
-            events[bounds[i] + a] = starts[i] + a
-    return events, bounds
-
-
 @numba.njit(cache=True, fastmath=SUMS)
 def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
     """Violation of triangle inequalities of events a, b, c < `count`, from joint shares with c."""
@@ -203,10 +181,20 @@ def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-d
 
 @numba.njit(cache=True)
 def _prepared(starts):  # type: ignore[no-untyped-def]
-    """The argument `tested` of `_added`, with unfilled joint shares (t, t) and shares (t,)."""
-    events, bounds = _tested(starts)
-    count = bounds[-1]
-    return events, bounds, np.empty((count, count)), np.empty(count)
+    """The argument `tested` of `_added`: events tested for triangle inequalities (one of two
+    levels), each column's first, and unfilled joint shares (t, t) and shares (t,) of the events.
+    """
+    columns = len(starts) - 1
+    bounds = np.zeros(columns + 1, dtype=np.int64)
+    events = np.empty(starts[-1], dtype=np.int64)
+    for i in range(columns):
+        levels = starts[i + 1] - starts[i]
+        count = 1 if levels == 2 else levels
+        bounds[i + 1] = bounds[i] + count
+        for a in range(count):
+            events[bounds[i] + a] = starts[i] + a
+    total = bounds[-1]
+    return events, bounds, np.empty((total, total)), np.empty(total)
 
 
 @numba.njit(cache=True)

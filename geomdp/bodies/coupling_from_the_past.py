@@ -87,9 +87,7 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
         count = 1 + int((high - low) / PANEL) + len(points) // CROWD
     else:
         middle, count = _mode(low, high, points, i), PANELS
-        left = _cut(middle, low, points, i)
-        high = _cut(middle, high, points, i)
-        low = left
+        low, high = _cut(middle, low, points, i), _cut(middle, high, points, i)
     ends = _panel_ends(low, high, count)
     values = np.empty((len(ends) - 1, NODES))
     masses = np.empty(len(ends) - 1)
@@ -332,20 +330,21 @@ def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
     sweeps(first, uniforms)
     sweeps(second, uniforms)
     low, high = np.minimum(first, second) - MARGIN, np.maximum(first, second) + MARGIN
-    proposals, thresholds = np.empty(d), np.empty(d)
     for i in range(d):
-        proposals[i], thresholds[i] = _propose(rng, low, high, i)
-        if thresholds[i] >= _acceptance(proposals[i], low, high, i):
+        x, threshold = _propose(rng, low, high, i)
+        if threshold >= _acceptance(x, low, high, i):
             end = state.copy()
             if needed:
                 sweeps(end, uniforms)
-                copy_into(end[:i], proposals)
-                end[i] = _finish(rng, proposals[i], thresholds[i], low, high, end, i)
+                copy_into(end[:i], low)
+                while threshold >= _acceptance(x, end, high, i):
+                    x, threshold = _propose(rng, low, high, i)
+                end[i] = x
                 for j in range(i + 1, d):
                     end[j] = heat_bath(rng.random(), end, j)
             return False, end
-        low[i] = high[i] = proposals[i]
-    return True, proposals
+        low[i] = high[i] = x
+    return True, low
 
 
 @numba.njit(cache=True)
@@ -357,25 +356,10 @@ def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _acceptance(x, low, high, i):  # type: ignore[no-untyped-def]
-    """Smallest ratio of density to envelope at x for particle i, over states between the bounds."""
+def _acceptance(x, state, high, i):  # type: ignore[no-untyped-def]
+    """Ratio of density to envelope at x for particle i of `state`; least for the lowest `state`."""
+    # The particles below i are those of the envelope: the block has redrawn them for all states.
     chance = 1.0
-    for j in range(i):
-        chance *= max(x - high[j], 0.0) / (x - low[j])
-    for j in range(i + 1, len(low)):
-        chance *= max(low[j] - x, 0.0) / (high[j] - x)
+    for j in range(i + 1, len(high)):
+        chance *= max(state[j] - x, 0.0) / (high[j] - x)
     return chance
-
-
-@numba.njit(cache=True)
-def _finish(rng, x, threshold, low, high, state, i):  # type: ignore[no-untyped-def]
-    """The draw of particle i in `state`, by rejection sampling; x is the first proposal."""
-    while True:
-        chance = 1.0
-        for j in range(i):
-            chance *= max(x - state[j], 0.0) / (x - low[j])
-        for j in range(i + 1, len(low)):
-            chance *= max(state[j] - x, 0.0) / (high[j] - x)
-        if threshold < chance:
-            return x
-        x, threshold = _propose(rng, low, high, i)

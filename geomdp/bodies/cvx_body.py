@@ -16,7 +16,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, whole
-from geomdp.bodies.base import Body, Halfspace, check_all_above_0
+from geomdp.bodies.base import Body, Halfspace, check_all_above_0, cp
 from geomdp.bodies.linear_programs import SolverError
 from geomdp.bodies.vpolytope import VPolytope
 
@@ -70,25 +70,20 @@ class CvxBody(Body):
     def __init__(
         self, dimension: int, build: Callable[[Any], list[Any]], solver: str | None = None
     ) -> None:
-        import cvxpy as cp
-
         object.__setattr__(self, "m", whole(dimension, "dimension"))
         if not callable(build):
             raise ValueError(f"build must be a function of a variable, got {build!r}")
         object.__setattr__(self, "build", build)
         object.__setattr__(self, "solver", cp.CLARABEL if solver is None else solver)
-        if self.solver not in cp.installed_solvers():
-            raise ValueError(
-                f"solver must be one of {', '.join(cp.installed_solvers())}, got {solver!r}"
-            )
+        solvers = cp.installed_solvers()
+        if self.solver not in solvers:
+            raise ValueError(f"solver must be one of {', '.join(solvers)}, got {solver!r}")
         self._constraints(cp.Variable(self.m))
 
     def _summary(self) -> str:
         return f"by {self.solver}"
 
     def _constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         constraints = self.build(variable)
         if not isinstance(constraints, list) or not all(
             isinstance(each, cp.constraints.constraint.Constraint) for each in constraints
@@ -108,24 +103,18 @@ class CvxBody(Body):
     @cached_property
     def _highest(self) -> KeptProblem:
         """The program that maximises <u, x> over the body, for a parameter u."""
-        import cvxpy as cp
-
         point, direction = cp.Variable(self.m), cp.Parameter(self.m)
         return self._kept(cp.Maximize(direction @ point), point, direction)
 
     @cached_property
     def _nearest(self) -> KeptProblem:
         """The program that minimises ||x - y||^2 over x in the body, for a parameter y."""
-        import cvxpy as cp
-
         point, target = cp.Variable(self.m), cp.Parameter(self.m)
         return self._kept(cp.Minimize(cp.sum_squares(point - target)), point, target)
 
     @cached_property
     def _farthest(self) -> KeptProblem:
         """The program that maximises t with x + t u in the body, for parameters x and u."""
-        import cvxpy as cp
-
         point, time = cp.Variable(self.m), cp.Variable()
         start, direction = cp.Parameter(self.m), cp.Parameter(self.m)
         constraints = [*self._constraints(point), point == start + time * direction]
@@ -135,9 +124,8 @@ class CvxBody(Body):
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         # Directions are scaled to length 1, because solvers stop at an absolute error.
         lengths = [np.linalg.norm(direction) or 1.0 for direction in directions]
-        found = [
-            self._solved(self._highest, u / s) for u, s in zip(directions, lengths, strict=True)
-        ]
+        scaled = zip(directions, lengths, strict=True)
+        found = [self._solved(self._highest, u / s) for u, s in scaled]
         return np.array(found).reshape(directions.shape)
 
     def _solved(self, problem: KeptProblem, value: FloatArray) -> FloatArray:
@@ -182,11 +170,9 @@ class CvxBody(Body):
         """An end is 0 if the solver finds no point of the line in the body."""
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ways = directions / lengths[:, None]
-        ends = [
-            np.array([self._time(x, sign * u) for x, u in zip(points, ways, strict=True)])
-            for sign in (-1.0, 1.0)
-        ]
-        return -ends[0] / lengths, ends[1] / lengths
+        rays = list(zip(points, ways, strict=True))
+        low, high = (np.array([self._time(x, s * u) for x, u in rays]) for s in (-1.0, 1.0))
+        return -low / lengths, high / lengths
 
     def _time(self, point: FloatArray, direction: FloatArray) -> float:
         status, time = self._farthest.solve(point, direction)
@@ -219,8 +205,6 @@ class CvxBody(Body):
         return self._hull
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         point = cp.Variable(self.m)
         return [point == variable, *self._constraints(point)]
 
@@ -247,8 +231,6 @@ class KeptProblem:
         solver: str,
         reduced: float = 1e-8,
     ) -> None:
-        import cvxpy as cp
-
         self._problem = cp.Problem(objective, constraints)
         self._parameters = parameters
         self._wanted = wanted
@@ -265,8 +247,6 @@ class KeptProblem:
 
     def solve(self, *values: FloatArray) -> tuple[str, Any]:
         """Status, and what `wanted` returns if optimal; ``SolverError`` for a failed solve."""
-        import cvxpy as cp
-
         for parameter, value in zip(self._parameters, values, strict=True):
             parameter.value = value
         try:
@@ -293,8 +273,6 @@ MAX_ENTRIES = 1 << 25
 
 def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     """All vectors (t - 1,) of M_m / s_m of distributions on [-1, 1], by two psd constraints."""
-    import cvxpy as cp
-
     # For x = cos(a), M_k is E cos(k a). These are moments if and only if the Toeplitz matrix
     # (M_|i-j|) of order t is psd (Caratheodory 1911, Toeplitz 1911). It does not change if rows and
     # columns are reversed, so it is psd if and only if two blocks are, with the entries
@@ -308,8 +286,6 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
 
 def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
     """The semidefinite constraints on `variable`, the vector (t - 1,) of M_m / s_m."""
-    import cvxpy as cp
-
     size = len(scales) + 1
     constraints = []
     for sign in (1.0, -1.0):

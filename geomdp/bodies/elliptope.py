@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import svec, unsvec, zero_sum_basis
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, listed, real_number, whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle, Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle, Verb, cp
 from geomdp.bodies.spectral import MatrixBody, half_vector
 
 #: Largest number of entries of the Gaussian vectors of one batch of several draws: 128 MB.
@@ -73,22 +73,20 @@ class Elliptope(Body):
         halfspaces {x : <u, x> <= h(u)} contain the body up to rounding, and h(u) is nearly always
         within a relative 1e-9 of the maximum.
         """
-        from geomdp.bodies.compiled import highest_correlation  # slow to import
-
-        return highest_correlation(self._weights(directions)).bounds
+        return self._highest(directions)[1]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """For each row u, an R with <u, R> nearly always within a relative 1e-9 of the maximum."""
+        rows, columns = np.triu_indices(self.order, 1)
+        return self._highest(directions)[0][:, rows, columns]
+
+    def _highest(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Matrices R with about the largest <u, R> for each row u, and upper bounds."""
         from geomdp.bodies.compiled import highest_correlation  # slow to import
 
-        rows, columns = np.triu_indices(self.order, 1)
-        return highest_correlation(self._weights(directions)).matrices[:, rows, columns]
-
-    def _weights(self, directions: FloatArray) -> FloatArray:
-        """Symmetric matrices C (b, p, p) with zero diagonal and <C, R> / 2 = <u, R>."""
         weights = self.matrices(directions)
         weights[:, np.arange(self.order), np.arange(self.order)] = 0.0
-        return weights
+        return highest_correlation(weights)
 
     def project(self, points: FloatArray) -> FloatArray:
         rows, columns = np.triu_indices(self.order, 1)
@@ -145,8 +143,6 @@ class Elliptope(Body):
         return math.exp(float(logs.sum()))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         matrix = cp.Variable((self.order, self.order), PSD=True)
         rows, columns = np.triu_indices(self.order, 1)
         return [cp.diag(matrix) == 1, matrix[rows, columns] == variable]
@@ -219,8 +215,6 @@ class PsdBox(MatrixBody):
         return float(2 ** (d * (d - 1) / 4) * elliptope * (2 / (d + 1)) ** d)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         matrix = cp.Variable((self.d, self.d), PSD=True)
         return [half_vector(matrix, self.d) == variable, cp.diag(matrix) <= 1]
 
@@ -308,9 +302,8 @@ class TableMoments(Body):
 
     def implements(self, verb: Verb) -> bool:
         """A cut body has no closed form of its volume or second moment."""
-        return super().implements(verb) and not (
-            self.cut and verb in (Body.volume, Body.second_moment)
-        )
+        lost = self.cut and verb in (Body.volume, Body.second_moment)
+        return super().implements(verb) and not lost
 
     @cached_property
     def _starts(self) -> IntArray:

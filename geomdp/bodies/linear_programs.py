@@ -28,6 +28,7 @@ from geomdp.bodies.base import (
     Facets,
     SupportFunction,
     check_all_above_0,
+    cp,
     facets_of_rows,
     freeze,
     holds_origin,
@@ -167,15 +168,14 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
     """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack,
     for rows and offsets of size about 1; None if empty. Sets thinner than about 1e-9 count as flat.
     """
-    from scipy.optimize import linprog
-
     # max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9}
     count, dimension = normals.shape
     parts = [sp.csr_array(normals), sp.eye_array(count), sp.csr_array(-offsets[:, None])]
     rows = sp.hstack(parts, format="csr")
     costs = np.concatenate([np.zeros(dimension), -np.ones(count), [0.0]])
     limits = [(None, None)] * dimension + [(0.0, 1.0)] * count + [(1.0, 1e9)]
-    result = linprog(costs, A_ub=rows, b_ub=np.zeros(count), bounds=limits, method="highs")
+    zeros = np.zeros(count)
+    result = scipy.optimize.linprog(costs, rows, zeros, bounds=limits, method="highs")
     if result.status == 2:
         return None
     if result.status != 0:
@@ -285,13 +285,11 @@ class HPolytope(ByInequalities):
         return units, offsets
 
     @cached_property
-    def _shape(self) -> tuple[AffineHull, BoolArray]:
-        """Affine hull, and rows strict at some point; ``ValueError`` if empty or unbounded."""
+    def _shape(self) -> tuple[AffineHull, FloatArray, FloatArray]:
+        """Affine hull; units and offsets of strict rows; ``ValueError`` if empty or unbounded."""
         units, offsets = self._units
         if not surround(units):
-            raise ValueError(
-                f"{self!r} is empty or unbounded: 0 is not inside the hull of its normals"
-            )
+            raise ValueError(f"{self!r} is empty or unbounded: 0 is not inside the normals' hull")
         size = float(np.abs(offsets).max()) or 1.0
         found = slack_rows(units, offsets / size)
         if found is None:
@@ -300,15 +298,15 @@ class HPolytope(ByInequalities):
         basis = scipy.linalg.null_space(units[~slack], rcond=RANK_TOLERANCE)
         if slack.all():
             basis = np.eye(self.dimension)
-        return AffineHull(point * size, np.ascontiguousarray(basis)), slack
+        hull = AffineHull(point * size, np.ascontiguousarray(basis))
+        return hull, units[slack], offsets[slack]
 
     @cached_property
     def _scale(self) -> float:
         """Norm of an inner point plus a reach of the hull's axes: at most twice the largest norm of
         a point, and not changed by redundant rows.
         """
-        hull, slack = self._shape
-        rows, offsets = self._units[0][slack], self._units[1][slack]
+        hull, rows, offsets = self._shape
         slopes = np.abs(rows @ hull.basis)
         room = np.broadcast_to((offsets - rows @ hull.offset)[:, None], slopes.shape)
         times = np.full(slopes.shape, np.inf)
@@ -318,8 +316,8 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _has_gauge(self) -> bool:
-        hull, slack = self._shape
-        inside = (self._units[1][slack] > RANK_TOLERANCE * self._scale).all()
+        hull, _, offsets = self._shape
+        inside = (offsets > RANK_TOLERANCE * self._scale).all()
         return bool(inside and holds_origin(hull, self._scale))
 
     @cached_property
@@ -331,21 +329,19 @@ class HPolytope(ByInequalities):
 
     def facets(self, points: FloatArray) -> Facets:
         """For each point, the row a_i / b_i, no equality, with the largest inner product."""
-        hull, slack = self._shape
-        rows = self._units[0][slack] / self._units[1][slack, None]
-        return facets_of_rows(points, rows, off_span(points, hull.basis, self._scale))
+        hull, rows, offsets = self._shape
+        outside = off_span(points, hull.basis, self._scale)
+        return facets_of_rows(points, rows / offsets[:, None], outside)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether each inequality, with a unit normal, holds up to `tolerance` times the scale."""
-        hull, slack = self._shape
-        rows, offsets = self._units[0][slack], self._units[1][slack]
+        hull, rows, offsets = self._shape
         inside = (points @ rows.T <= offsets + tolerance * self._scale).all(axis=1)
         flat = max(tolerance, RANK_TOLERANCE) * self._scale
         return np.asarray(inside & ~off_hull(points, hull, flat))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        hull, slack = self._shape
-        rows, offsets = self._units[0][slack], self._units[1][slack]
+        hull, rows, offsets = self._shape
         room = np.maximum(offsets - points @ rows.T, 0.0)
         return ratio_test(room, directions @ rows.T, off_span(directions, hull.basis))
 
@@ -414,9 +410,7 @@ class SlabBody(ByInequalities):
         units = self.directions / np.linalg.norm(self.directions, axis=1, keepdims=True)
         rank = np.linalg.matrix_rank(units, tol=RANK_TOLERANCE)
         if rank < self.dimension:
-            raise ValueError(
-                f"{self!r} is unbounded: its directions span only {rank} of its dimensions"
-            )
+            raise ValueError(f"{self!r} is unbounded: its directions span only {rank} dimensions")
         normals.setflags(write=False)
         return normals
 
@@ -448,8 +442,6 @@ class SlabBody(ByInequalities):
         return low.max(axis=1), high.min(axis=1)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         return [cp.abs(self.normals @ variable) <= 1]
 
     def largest_gauge(self, support: SupportFunction) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
@@ -89,7 +90,6 @@ class OracleColumns(Columns):
         self._body, self._matrix = body, matrix
         self._originals = np.empty((0, body.dimension))
         self._images = np.empty((0, body.dimension if matrix is None else len(matrix)))
-        self._count = 0
         self.calls = 0
         self.scale = 0.0
         if seeds is not None:
@@ -100,7 +100,7 @@ class OracleColumns(Columns):
         width = int(self._images.shape[1])
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))
-        self.centre = self._images[self._count - 2 : self._count].mean(axis=0)
+        self.centre = self._images[-2:].mean(axis=0)
         self._measure(0)
 
     def _ask(self, directions: FloatArray) -> FloatArray:
@@ -111,30 +111,21 @@ class OracleColumns(Columns):
         return direction if self._matrix is None else direction @ self._matrix
 
     def _append(self, points: FloatArray) -> None:
-        end = self._count + len(points)
-        if end > len(self._originals):
-            room = max(end, 2 * len(self._originals)) - self._count
-            self._originals, self._images = (
-                np.concatenate([table[: self._count], np.empty((room, table.shape[1]))])
-                for table in (self._originals, self._images)
-            )
-        self._originals[self._count : end] = points
-        self._images[self._count : end] = (
-            points if self._matrix is None else points @ self._matrix.T
-        )
-        self._count = end
+        images = points if self._matrix is None else points @ self._matrix.T
+        self._originals = np.concatenate([self._originals, points])
+        self._images = np.concatenate([self._images, images])
 
     def _measure(self, first: int) -> None:
-        offsets = self._images[first : self._count] - self.centre
+        offsets = self._images[first:] - self.centre
         self.scale = max(self.scale, float(np.linalg.norm(offsets, axis=1).max()))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
         """Keys of the best known images, after the extreme point in this direction is added."""
         self._append(self._ask(self._pull_back(direction)[None]))
-        self._measure(self._count - 1)
-        if count >= self._count:
-            return np.arange(self._count)
-        return np.argpartition(self._images[: self._count] @ -direction, count)[:count]
+        self._measure(-1)
+        if count >= len(self._images):
+            return np.arange(len(self._images))
+        return _smallest(self._images @ -direction, count)
 
 
 #: Points are cut into simplices only if the upper bound theorem allows at most this many, which
@@ -245,8 +236,6 @@ def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
 
 def _full_hull(points: FloatArray) -> _Hull:
     """Hull of points that span their space, which may have dimension 0 or 1."""
-    from scipy.spatial import ConvexHull
-
     dimension = points.shape[1]
     if dimension == 0:
         return _Hull(np.zeros(1, dtype=np.int64), np.zeros((0, 0)), np.zeros(0), 1.0)
@@ -254,7 +243,7 @@ def _full_hull(points: FloatArray) -> _Hull:
         ends = np.array([points[:, 0].argmin(), points[:, 0].argmax()])
         low, high = points[ends, 0]
         return _Hull(ends, np.array([[-1.0], [1.0]]), np.array([-low, high]), float(high - low))
-    hull = ConvexHull(points)
+    hull = scipy.spatial.ConvexHull(points)
     # Qhull splits each facet into simplices, and lists the facet's equation once for each of these.
     equations = np.unique(hull.equations, axis=0)
     vertices = np.asarray(hull.vertices, dtype=np.int64)
@@ -265,13 +254,11 @@ def _lower_faces(points: FloatArray) -> IntArray:
     """Simplices (s, r + 1) of a regular triangulation of points in convex position: lower faces of
     the points lifted to a paraboloid plus random heights, which almost surely avoid ties.
     """
-    from scipy.spatial import ConvexHull
-
     noise = np.random.default_rng(PUBLIC_SEED).random(len(points))
     centred = points - points.mean(axis=0)
     heights = np.einsum("kr,kr->k", centred, centred)
     lifted = np.column_stack([points, heights + heights.max() * noise])
-    hull = ConvexHull(lifted)
+    hull = scipy.spatial.ConvexHull(lifted)
     faces = hull.simplices[hull.equations[:, -2] < 0]
     return np.asarray(faces, dtype=np.int64)
 
@@ -434,14 +421,12 @@ def _pulled(points: IntArray) -> IntArray | None:
 
 def _facets(points: IntArray) -> list[frozenset[int]] | None:
     """Row numbers of the points on each facet, in float64; None if too many, or if Qhull fails."""
-    from scipy.spatial import ConvexHull, QhullError
-
     if points.shape[1] == 1:
         return [frozenset([int(points.argmin())]), frozenset([int(points.argmax())])]
     size = float(np.abs(points).max(initial=1))
     try:
-        equations = ConvexHull(points / size).equations
-    except QhullError:
+        equations = scipy.spatial.ConvexHull(points / size).equations
+    except scipy.spatial.QhullError:
         return None
     heights = (points / size) @ equations[:, :-1].T + equations[:, -1]
     on_facets = np.unique(np.abs(heights).T <= ON_FACET, axis=0)

@@ -24,6 +24,7 @@ from geomdp.bodies.base import (
     SupportFunction,
     Verb,
     checked_body,
+    cp,
     freeze,
     off_hull,
     off_span,
@@ -32,18 +33,8 @@ from geomdp.bodies.symmetrised import difference_body, symmetric_hull
 
 #: Verbs (methods of `Body`) of a linear image of K that need a matrix that is one-to-one on the
 #: affine hull of K.
-_PULLED_BACK = frozenset(
-    {
-        Body.gauge,
-        Body.facets,
-        Body.contains,
-        Body.chord,
-        Body.sample_uniform,
-        Body.centroid,
-        Body.second_moment,
-        Body.volume,
-    }
-)
+_PULLED_BACK = {Body.gauge, Body.facets, Body.contains, Body.chord}
+_PULLED_BACK |= {Body.sample_uniform, Body.centroid, Body.second_moment, Body.volume}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +67,9 @@ class LinearImage(Body):
     def __post_init__(self) -> None:
         checked_body(self.body)
         matrix = freeze(self, "matrix", ndim=2)
-        if matrix.shape[0] == 0 or matrix.shape[1] != self.body.dimension:
-            raise ValueError(
-                f"matrix must have shape (p, {self.body.dimension}), p >= 1, got {matrix.shape}"
-            )
+        m = self.body.dimension
+        if matrix.shape[0] == 0 or matrix.shape[1] != m:
+            raise ValueError(f"matrix must have shape (p, {m}), p >= 1, got {matrix.shape}")
 
     def _summary(self) -> str:
         return f"image of {self.body!r}"
@@ -214,8 +204,6 @@ class LinearImage(Body):
         return np.asarray(self.body.vertex_list() @ self.matrix.T)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         inner = cp.Variable(self.body.dimension)
         return [variable == self.matrix @ inner, *self.body.cvxpy_constraints(inner)]
 
@@ -300,9 +288,7 @@ class Product(OfBodies):
         return super().implements(verb) and (any(known) if verb is Body.affine_hull else all(known))
 
     def _each(self, verb: Callable[[Body, FloatArray], Result], rows: FloatArray) -> list[Result]:
-        return [
-            verb(body, rows[:, part]) for body, part in zip(self.bodies, self.slices, strict=True)
-        ]
+        return [verb(K, rows[:, part]) for K, part in zip(self.bodies, self.slices, strict=True)]
 
     def support(self, directions: FloatArray) -> FloatArray:
         return np.asarray(np.sum(self._each(lambda K, u: K.support(u), directions), axis=0))
@@ -457,9 +443,7 @@ class Intersection(OfBodies):
         return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        return np.asarray(
-            np.all([body.contains(points, tolerance) for body in self.bodies], axis=0)
-        )
+        return np.asarray(np.all([K.contains(points, tolerance) for K in self.bodies], axis=0))
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         for body in self.bodies:

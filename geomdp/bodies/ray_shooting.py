@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -60,30 +60,24 @@ class Exits:
     converged: BoolArray  # (b,): whether the exit was found
 
 
-@dataclass(frozen=True)
 class RayShooter:
     """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY)."""
 
-    #: (N, R): the vertices v_i in whitened coordinates x @ whitening, R = m; for a difference body
-    #: the vectors (v_i, 1), R = m + 1.
-    columns: FloatArray
-    whitening: FloatArray  # (m, m)
-    #: Products of `columns` with a facet normal lie in [-lower, 1]: 1 for the hull of v_i and -v_i,
-    #: infinity for conv(v_i).
-    lower: float
-    section: bool  # whether the body is twice the section {last coordinate = 0} of the hull
-    _bounds: FloatArray = field(init=False, repr=False)
-    _basis: IntArray = field(init=False, repr=False)
-    _signs: FloatArray = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, columns: FloatArray, whitening: FloatArray, *, lower: float, section: bool
+    ) -> None:
+        #: (N, R): the vertices v_i in whitened coordinates x @ whitening, R = m; for a difference
+        #: body the vectors (v_i, 1), R = m + 1.
+        self.columns = columns
+        self.whitening = whitening  # (m, m)
+        #: Products of `columns` with a facet normal lie in [-lower, 1]: 1 for the hull of v_i and
+        #: -v_i, infinity for conv(v_i).
+        self.lower = lower
+        self.section = section  # whether the body is twice the section {last coordinate = 0}
         rng = np.random.default_rng(PUBLIC_SEED)
         # Every bound is lowered by at least half of the largest amount, so that none stays at 1.
-        bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(self.columns))
-        basis, signs = first_facet(self.columns, bounds, self.lower, rng)
-        object.__setattr__(self, "_bounds", bounds)
-        object.__setattr__(self, "_basis", basis)
-        object.__setattr__(self, "_signs", signs)
+        self._bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(columns))
+        self._basis, self._signs = first_facet(columns, self._bounds, lower, rng)
 
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
@@ -335,9 +329,7 @@ class VertexGauge:
         assert self._shooter is not None, "a single point has no directions"
         found = self._shooter.exits(points, directions)
         if not found.converged.all():
-            raise SolverError(
-                "ray shooting failed: neither simplex pivots nor HiGHS found the facet"
-            )
+            raise SolverError("ray shooting failed: neither pivots nor HiGHS found the facet")
         return found
 
     def solve(self, coordinates: FloatArray) -> Facets:

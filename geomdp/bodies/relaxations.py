@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, cp
 from geomdp.bodies.cvx_body import KeptProblem
 from geomdp.bodies.elliptope import Elliptope, nearest_with_diagonal
 from geomdp.bodies.sensitivity import sensitivity_polytope
@@ -64,26 +64,20 @@ class MomentRelaxation(Body):
         return len(self.terms)
 
     @cached_property
-    def _differences(self) -> list[tuple[int, ...]]:
-        """The set T of each entry above the diagonal, in row-major order."""
+    def _places(self) -> tuple[dict[tuple[int, ...], int], IntArray]:
+        """Index in z of each T that occurs, by size, then by elements; and of each entry above the
+        diagonal, in row-major order.
+        """
         pairs = itertools.combinations(self.sets, 2)
-        return [tuple(sorted(set(first) ^ set(second))) for first, second in pairs]
-
-    @cached_property
-    def _numbers(self) -> dict[tuple[int, ...], int]:
-        """Index in z of each T that occurs; sets are ordered by size, then by elements."""
-        found = sorted(set(self._differences), key=lambda T: (len(T), T))
-        return {T: number for number, T in enumerate(found)}
-
-    @cached_property
-    def _entries(self) -> IntArray:
-        """Index in z of each entry above the diagonal, in row-major order."""
-        return np.array([self._numbers[T] for T in self._differences])
+        differences = [tuple(sorted(set(first) ^ set(second))) for first, second in pairs]
+        found = sorted(set(differences), key=lambda T: (len(T), T))
+        numbers = {T: number for number, T in enumerate(found)}
+        return numbers, np.array([numbers[T] for T in differences])
 
     @cached_property
     def _map(self) -> tuple[sp.csr_array, FloatArray]:
         """L (m, q) and c (m,)."""
-        numbers = self._numbers
+        numbers, _ = self._places
         linear, constant = sp.lil_array((self.dimension, len(numbers))), np.zeros(self.dimension)
         for row, term in enumerate(self.terms):
             for T, coefficient in term.items():
@@ -96,26 +90,23 @@ class MomentRelaxation(Body):
     @cached_property
     def _sums(self) -> sp.csr_array:
         """Matrix (q, p (p - 1) / 2) that adds up the entries above the diagonal with the same T."""
-        count = len(self._entries)
-        shape = (len(self._numbers), count)
-        return sp.csr_array((np.ones(count), (self._entries, np.arange(count))), shape=shape)
+        numbers, entries = self._places
+        places = entries, np.arange(len(entries))
+        return sp.csr_array((np.ones(len(entries)), places), shape=(len(numbers), len(entries)))
 
     @cached_property
     def _program(self) -> KeptProblem:
         """Minimise tr S >= <w, z> over psd S with entries that add up to -w_T for each T."""
-        import cvxpy as cp
-
         order = len(self.sets)
-        weights, slack = cp.Parameter(len(self._numbers)), cp.Variable((order, order), PSD=True)
+        weights, slack = cp.Parameter(self._sums.shape[0]), cp.Variable((order, order), PSD=True)
         sums = 2 * self._sums @ slack[np.triu_indices(order, 1)] == -weights
-        objective = cp.Minimize(cp.trace(slack))
         wanted = [weights], lambda: (slack.value, sums.dual_value)
-        return KeptProblem(objective, [sums], *wanted, cp.CLARABEL, REDUCED)
+        return KeptProblem(cp.Minimize(cp.trace(slack)), [sums], *wanted, cp.CLARABEL, REDUCED)
 
     def _highest(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Moments z (b, q) that maximise <u, L z> over psd M(z), and valid upper bounds (b,)."""
-        weights = (self._map[0].T @ directions.T).T
-        if len(self._numbers) < len(self._entries):
+        weights, entries = (self._map[0].T @ directions.T).T, self._places[1]
+        if weights.shape[1] < len(entries):
             found = [self._programmed(each) for each in weights]
             moments = np.array([z for z, _ in found]).reshape(weights.shape)
             return moments, np.array([bound for _, bound in found])
@@ -124,11 +115,11 @@ class MomentRelaxation(Body):
         order = len(self.sets)
         rows, columns = np.triu_indices(order, 1)
         matrices = np.zeros((len(weights), order, order))
-        matrices[:, rows, columns] = matrices[:, columns, rows] = weights[:, self._entries]
-        best = highest_correlation(matrices)
+        matrices[:, rows, columns] = matrices[:, columns, rows] = weights[:, entries]
+        best, bounds = highest_correlation(matrices)
         moments = np.empty(weights.shape)
-        moments[:, self._entries] = best.matrices[:, rows, columns]
-        return moments, best.bounds
+        moments[:, entries] = best[:, rows, columns]
+        return moments, bounds
 
     def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
         """z (q,) and the bound <w, z> <= tr S + p delta + ||r||_1 for one row w, where r is the
@@ -144,7 +135,7 @@ class MomentRelaxation(Body):
         bound = float(np.trace(slack)) + len(slack) * deficit + float(np.abs(residual).sum())
         # z / (1 + delta) with delta = max(0, -lambda_min(M(z))) has a psd moment matrix.
         matrix = np.eye(len(slack))
-        matrix[rows, columns] = matrix[columns, rows] = multipliers[self._entries]
+        matrix[rows, columns] = matrix[columns, rows] = multipliers[self._places[1]]
         lowest = float(np.linalg.eigvalsh(matrix)[0])
         return multipliers / (1 + max(0.0, -lowest)), length * bound
 
@@ -354,8 +345,6 @@ class MappedElliptope(Body):
         return AffineHull(self.constant, basis)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         products = cp.Variable(self._elliptope.dimension)
         image = self.matrix @ products + self.constant
         return [*self._elliptope.cvxpy_constraints(products), variable == image]

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, svec
 from geomdp._typing import FloatArray
@@ -260,16 +261,11 @@ class NamedBody(NamedTuple):
     body: Body
 
 
-def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBody]:
-    """A new, non-empty list of the symmetric bodies, in no order, that contain the neighbour body
-    and have an exact sampler and second moment, so that their K-norm noise is private (SAM-5).
+@lru_cache(maxsize=KEPT_WORKLOADS)  # compared mechanisms share the bodies
+def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedBody, ...]:
+    """The symmetric bodies, at least one, in no order, that contain the neighbour body and have an
+    exact sampler and second moment, so that their K-norm noise is private (SAM-5).
     """
-    # Kept for the last workloads, so compared mechanisms share the bodies.
-    return list(_kept_noise_bodies(workload, checked_adjacency(adjacency)))
-
-
-@lru_cache(maxsize=KEPT_WORKLOADS)
-def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedBody, ...]:
     if isinstance(workload, SparseQueries):
         workload = workload.explicit  # the same answers, on a finite universe
     K = sensitivity_polytope(workload)
@@ -309,11 +305,9 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> Body | 
     # The search for vertices takes many seconds in twenty dimensions.
     if not can_triangulate(fewest, dimension):
         return None
-    from scipy.spatial import QhullError  # slow import
-
     try:
         points = hull_vertices(points)
-    except QhullError:  # the points are flat up to rounding
+    except scipy.spatial.QhullError:  # the points are flat up to rounding
         return None
     if adjacency is Adjacency.ADD_REMOVE:
         extreme = np.vstack([points, -points])

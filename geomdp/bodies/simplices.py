@@ -22,6 +22,7 @@ from geomdp.bodies.base import (
     Halfspace,
     MissingOracle,
     Verb,
+    cp,
     exit_time,
     freeze,
     holds_origin,
@@ -73,10 +74,8 @@ class BarycentricBody(Body):
     def __post_init__(self) -> None:
         vertices = freeze(self, "vertices", ndim=2)
         if 0 in vertices.shape or vertices.shape[0] > vertices.shape[1] + 1:
-            raise ValueError(
-                f"vertices must have shape (r + 1, m) with 0 <= r <= m, m >= 1, got "
-                f"{vertices.shape}"
-            )
+            shapes = f"(r + 1, m) with 0 <= r <= m, m >= 1, got {vertices.shape}"
+            raise ValueError(f"vertices must have shape {shapes}")
 
     @classmethod
     def at_units(cls, count: int) -> Self:
@@ -175,9 +174,8 @@ class Simplex(BarycentricBody):
     def gauge(self, points: FloatArray) -> FloatArray:
         """max_i -(L x)_i / y_i(0) for the weights y(x) = y(0) + L x."""
         gauges = (-points @ self._map.linear.T / self._origin_weights).max(axis=1)
-        return np.where(
-            off_span(points, self._map.basis, self.radius()), np.inf, np.maximum(gauges, 0.0)
-        )
+        outside = off_span(points, self._map.basis, self.radius())
+        return np.where(outside, np.inf, np.maximum(gauges, 0.0))
 
     def facets(self, points: FloatArray) -> Facets:
         """Normals of the facets of the weights that vanish first along the rays."""
@@ -415,15 +413,10 @@ class SimplexDifference(BarycentricBody):
         return math.exp(ratio + log_simplex_volume(self._map.singular))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         above = cp.Variable(len(self.vertices), nonneg=True)
         below = cp.Variable(len(self.vertices), nonneg=True)
-        return [
-            variable == self.vertices.T @ (above - below),
-            cp.sum(above) == cp.sum(below),
-            cp.sum(above) <= 1,
-        ]
+        image = self.vertices.T @ (above - below)
+        return [variable == image, cp.sum(above) == cp.sum(below), cp.sum(above) <= 1]
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The difference body of the hull of the vertices' images; None for one row (a segment)."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, nearest_in_corner
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, cp, nearest_in_corner
 
 #: Largest number of entries of a block of several Gaussian matrices, 8 MB.
 BLOCK_ENTRIES = 1 << 20
@@ -64,8 +64,6 @@ class SymmetricSpectral(MatrixBody):
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         above = cp.Variable((self.d, self.d), PSD=True)
         below = cp.Variable((self.d, self.d), PSD=True)
         difference = half_vector(above - below, self.d) == variable
@@ -211,8 +209,6 @@ class Spectraplex(MatrixBody):
         return spectraplex_volume(self.d)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         matrix = cp.Variable((self.d, self.d), PSD=True)
         return [half_vector(matrix, self.d) == variable, cp.trace(matrix) <= 1]
 
@@ -357,8 +353,6 @@ def top_projector(values: FloatArray, vectors: FloatArray) -> FloatArray:
 
 def half_vector(matrix: Any, d: int) -> Any:
     """The svec of a CVXPY expression (d, d), as an expression (D,)."""
-    import cvxpy as cp
-
     rows, columns = np.triu_indices(d)
     scale = np.where(rows == columns, 1.0, math.sqrt(2))
     return cp.multiply(scale, matrix[rows, columns])
@@ -418,9 +412,8 @@ def nuclear_moments(d: int) -> SpectralMoments:
     # Gamma(p) and s' Gamma(q). So E (s - s')^2 is (p - q)^2 + p + q, and p + q = D.
     squared_trace = float(shares @ ((p - q) ** 2 + D))
     radial = (D + 1) * (D + 2)
-    return SpectralMoments(
-        gas.log_integral, 2 * float(gas.squares.sum()) / radial, squared_trace / radial
-    )
+    squares = 2 * float(gas.squares.sum())
+    return SpectralMoments(gas.log_integral, squares / radial, squared_trace / radial)
 
 
 @cache
@@ -429,9 +422,8 @@ def difference_moments(d: int) -> SpectralMoments:
     D = d * (d + 1) // 2
     gas = _gas(d)
     p, q = gas.degrees, D - gas.degrees
-    logs = (
-        scipy.special.gammaln(D + 1) - scipy.special.gammaln(p + 1) - scipy.special.gammaln(q + 1)
-    )
+    gammaln = scipy.special.gammaln
+    logs = gammaln(D + 1) - gammaln(p + 1) - gammaln(q + 1)
     binomials = np.exp(logs - logs.max())
     mass = float(gas.shares @ binomials)
     weights = gas.shares * binomials / mass

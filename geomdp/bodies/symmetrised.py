@@ -22,6 +22,7 @@ from geomdp.bodies.base import (
     SupportFunction,
     Verb,
     checked_body,
+    cp,
     freeze,
 )
 from geomdp.bodies.ray_shooting import OracleShooter, RayShooter, VertexGauge
@@ -140,14 +141,9 @@ class Difference(Symmetrised):
         return AffineHull(np.zeros(self.dimension), self.body.affine_hull().basis)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         first, second = cp.Variable(self.dimension), cp.Variable(self.dimension)
-        return [
-            variable == first - second,
-            *self.body.cvxpy_constraints(first),
-            *self.body.cvxpy_constraints(second),
-        ]
+        inside = [*self.body.cvxpy_constraints(first), *self.body.cvxpy_constraints(second)]
+        return [variable == first - second, *inside]
 
     def width_rule(self) -> tuple[float, Body]:
         return 2.0, self.body
@@ -196,8 +192,6 @@ class SymmetricHull(Symmetrised):
         return np.vstack([points, -points])
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
         points = self.body.vertex_list()
         weights = cp.Variable(len(points))
         return [variable == points.T @ weights, cp.norm1(weights) <= 1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
@@ -244,10 +245,6 @@ class TriangulatedPolytope(HullOfPoints):
     def _parts(self) -> tuple[AffineHull, Triangulation]:
         return triangulate(self.vertices)
 
-    @property
-    def _cells(self) -> Triangulation:
-        return self._parts[1]
-
     @cached_property
     def whole_cones(self) -> WholeCones | None:
         """The body as a union of simplices with a vertex at 0, proved in integer arithmetic; None
@@ -258,7 +255,7 @@ class TriangulatedPolytope(HullOfPoints):
     @cached_property
     def _corners(self) -> FloatArray:
         """The points that are vertices of the hull, as the rows of an array (k, m)."""
-        return self._parts[0].embed(self._cells.points)
+        return self._parts[0].embed(self._parts[1].points)
 
     @cached_property
     def _linear_offsets(self) -> FloatArray:
@@ -284,7 +281,7 @@ class TriangulatedPolytope(HullOfPoints):
 
     def facet_normals(self) -> FloatArray:
         """Rows a_i / b_i (F, m) for the facets <a_i, x> <= b_i, in the span of the body."""
-        rows = self._cells.normals / self._linear_offsets[:, None]
+        rows = self._parts[1].normals / self._linear_offsets[:, None]
         return np.asarray(rows @ self._parts[0].basis.T)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -322,7 +319,7 @@ class TriangulatedPolytope(HullOfPoints):
         """Mean over simplices, by volume, of (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r +
         2)) for their vertices v_i (JL-L14).
         """
-        cells = self._cells
+        cells = self._parts[1]
         corners = self._corners[cells.simplices]
         count = cells.simplices.shape[1]
         shares = cells.volumes / cells.volumes.sum() / (count * (count + 1))
@@ -332,7 +329,7 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(each + totals.T @ (totals * shares[:, None]))
 
     def volume(self) -> float:
-        return float(self._cells.volumes.sum())
+        return float(self._parts[1].volumes.sum())
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The hull of the images of the vertices; None if it cannot be cut into simplices."""
@@ -345,12 +342,10 @@ class TriangulatedPolytope(HullOfPoints):
 
 def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
     """The hull of a few points (N, m), cut into simplices; None if rounding makes them wrong."""
-    from scipy.spatial import QhullError
-
     body = TriangulatedPolytope(vertices)
     try:
         _ = body._parts
-    except (ArithmeticError, QhullError):
+    except (ArithmeticError, scipy.spatial.QhullError):
         return None
     return body
 

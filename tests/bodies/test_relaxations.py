@@ -302,13 +302,13 @@ def symmetric(order: int, seed: int) -> np.ndarray:
 def test_highest_correlation_against_a_conic_solver(order):
     weights = np.stack([symmetric(order, seed) for seed in range(3)])
     weights[2] = np.sign(weights[2])  # weights of equal size
-    best = highest_correlation(weights)
-    attained = (weights * best.matrices).sum(axis=(1, 2)) / 2
-    assert (attained <= best.bounds * (1 + 1e-14)).all()
-    np.testing.assert_allclose(attained, best.bounds, rtol=2 * GAP)
-    assert np.linalg.eigvalsh(best.matrices).min() > -1e-12
+    matrices, bounds = highest_correlation(weights)
+    attained = (weights * matrices).sum(axis=(1, 2)) / 2
+    assert (attained <= bounds * (1 + 1e-14)).all()
+    np.testing.assert_allclose(attained, bounds, rtol=2 * GAP)
+    assert np.linalg.eigvalsh(matrices).min() > -1e-12
     R = cp.Variable((order, order), PSD=True)
-    for each, bound in zip(weights, best.bounds, strict=True):
+    for each, bound in zip(weights, bounds, strict=True):
         problem = cp.Problem(cp.Maximize(cp.trace(each @ R) / 2), [cp.diag(R) == 1])
         problem.solve(solver=cp.CLARABEL)
         np.testing.assert_allclose(bound, problem.value, rtol=1e-6)
@@ -325,7 +325,7 @@ def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
         assert np.linalg.eigvalsh(nearest)[0] > -1e-13 * order
         away = target - nearest
         np.fill_diagonal(away, 0.0)
-        bound = 2 * highest_correlation(away[None]).bounds[0]
+        bound = 2 * highest_correlation(away[None])[1][0]
         assert bound - (away * nearest).sum() <= 2e-9 * bound + 1e-12 * order
 
 

@@ -215,8 +215,7 @@ def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_workload():
     first = exact_noise_bodies(workload, adjacency)
     again = exact_noise_bodies(wl.MarginalTables([2, 3, 2], 2), adjacency)
     assert all(a.body is b.body for a, b in zip(first, again, strict=True))
-    first.clear()  # every call returns a new list
-    assert len(exact_noise_bodies(workload, adjacency)) == len(again) > 0
+    assert len(again) > 0
     other = exact_noise_bodies(workload, ADD)
     assert not any(a.body is b.body for a in other for b in again)
 
