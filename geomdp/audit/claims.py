@@ -175,18 +175,11 @@ class RenyiTest:
     def bound(self, scores_a: FloatArray, scores_b: FloatArray, level: float) -> float:
         """A number from scores of outputs that is above rho with probability at most `level`."""
         scores, sign = ((scores_b, scores_a), -1.0) if self.swapped else ((scores_a, scores_b), 1.0)
-        first, second = (
-            np.clip(sign * self.factor * (each - self.centre), -self.reach, self.reach)
-            for each in scores
-        )
-        return rho_bound(
-            self.order,
-            _moments(np.exp((self.order - 1) * first)),
-            _moments(np.exp(self.order * second)),
-            self.reach,
-            len(scores_a),
-            level,
-        )
+        factor, reach = sign * self.factor, self.reach
+        first, second = (np.clip(factor * (x - self.centre), -reach, reach) for x in scores)
+        above = _moments(np.exp((self.order - 1) * first))
+        below = _moments(np.exp(self.order * second))
+        return rho_bound(self.order, above, below, reach, len(scores_a), level)
 
 
 def _moments(values: FloatArray) -> tuple[float, float]:
@@ -231,20 +224,15 @@ def event_rho(hits_a: int, hits_b: int, trials: int, level: float) -> float:
         if p > q:
             orders = 1 + np.geomspace(1e-2, 1e2, 81)
             for r, s in ((p, q), (1 - q, 1 - p)):
-                terms = [
-                    orders * math.log(x) + (1 - orders) * math.log(y)
-                    for x, y in ((r, s), (1 - r, 1 - s))
-                ]
+                pairs = ((r, s), (1 - r, 1 - s))
+                terms = [orders * math.log(x) + (1 - orders) * math.log(y) for x, y in pairs]
                 divergences = np.logaddexp(*terms) / (orders - 1)
                 found = max(found, float((divergences / orders).max()))
     return found
 
 
 def best_renyi(
-    scores: Sequence[tuple[str, Score]],
-    outputs_a: Outputs,
-    outputs_b: Outputs,
-    level: float,
+    scores: Sequence[tuple[str, Score]], outputs_a: Outputs, outputs_b: Outputs, level: float
 ) -> tuple[RenyiTest, float]:
     """The test with the largest bound on rho for training outputs, and this bound."""
     found: list[tuple[RenyiTest, float]] = []

@@ -54,11 +54,7 @@ def farthest_changes(workload: Answers, adjacency: Adjacency, directions: FloatA
 
 
 def worst_changes(
-    workload: Answers,
-    adjacency: Adjacency,
-    draws: FloatArray,
-    count: int,
-    rng: np.random.Generator,
+    workload: Answers, adjacency: Adjacency, draws: FloatArray, count: int, rng: np.random.Generator
 ) -> FloatArray:
     """Up to `count` nonzero changes v (c, m) that noise hides least: steps that raise <v, S^+ v>
     for the covariance S of `draws` (N, m), with changes outside the span of the noise first.
@@ -228,11 +224,9 @@ def audit_noise(
 def _draws(
     noise: AdditiveNoise, workload: Answers, size: int, rng: np.random.Generator
 ) -> FloatArray:
-    draws = np.asarray(noise.sample(rng, size))
-    if draws.shape != (size, workload.n_queries):
-        raise ValueError(
-            f"noise must have draws of shape ({size}, {workload.n_queries}), got {draws.shape}"
-        )
+    draws, shape = np.asarray(noise.sample(rng, size)), (size, workload.n_queries)
+    if draws.shape != shape:
+        raise ValueError(f"noise must have draws of shape {shape}, got {draws.shape}")
     return draws
 
 
@@ -289,7 +283,8 @@ def audit_mechanism(
     """Try to refute the privacy claim of a mechanism on the worst neighbours found.
 
     For an additive mechanism, draws of its noise are tested (`audit_noise`). The log-density ratio
-    is used if the noise has one. Any other mechanism is run on data sets (`audit_runs`).
+    is used if the noise has one. Any other mechanism is run on at most 4 pairs of neighbouring data
+    sets, those with the largest changes of the sums.
     ``ValueError`` if a parameter is out of range, the sums are the same for all neighbours tried,
     or an additive mechanism has more than 2048 queries.
 
@@ -324,26 +319,14 @@ def audit_mechanism(
     noise = getattr(mechanism, "noise", None)
     density = None if noise is None else stated_density(noise)
     learners = (*learners, *without_density) if density is None else learners
-    settings: Any = {"trials": trials, "learners": learners, "level": level, "rng": rng}
+    claim = mechanism.guarantee
+    settings: Any = {"trials": trials, "level": level}
     if noise is None:
-        return audit_runs(mechanism, **settings)
-    return audit_noise(noise, mechanism.workload, mechanism.guarantee, density=density, **settings)
-
-
-def audit_runs(
-    mechanism: PrivateSums,
-    *,
-    trials: int,
-    learners: Sequence[Learner] = DEFAULT_LEARNERS,
-    level: float = 1e-6,
-    rng: RandomState = None,
-) -> AuditResult:
-    """As `audit_mechanism`, but with full runs on at most 4 pairs of neighbouring data sets, those
-    with the largest changes of the sums, so that faults outside the noise are seen too.
-    """
-    generator = np.random.default_rng(rng)
-    pairs = neighbouring_pairs(mechanism, learners, generator)
-    return audit_pairs(pairs, mechanism.guarantee, trials=trials, level=level, rng=generator)
+        generator = np.random.default_rng(rng)
+        pairs = neighbouring_pairs(mechanism, learners, generator)
+        return audit_pairs(pairs, claim, **settings, rng=generator)
+    settings |= {"learners": learners, "density": density, "rng": rng}
+    return audit_noise(noise, mechanism.workload, claim, **settings)
 
 
 def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:

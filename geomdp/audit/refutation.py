@@ -79,7 +79,6 @@ def learn_event(
     """The event that contradicts the claim most; one half of the outputs teaches the scores, and
     the other half chooses, so that a score that has memorised its outputs has no advantage.
     """
-    same_shape(outputs_b, outputs_a.shape[1:], "on the second input")
     half = len(outputs_a) // 2
     scores = []
     for learner in learners:
@@ -100,11 +99,8 @@ def best_event(
     level: float,
 ) -> ScoreEvent:
     """The event {score >= t} of a named score with the largest excess over the claim."""
-    same_shape(outputs_b, outputs_a.shape[1:], "on the second input")
-    event = max(
-        (_best_threshold(*named, outputs_a, outputs_b, privacy, level) for named in scores),
-        key=lambda each: each.excess,
-    )
+    events = [_best_threshold(*named, outputs_a, outputs_b, privacy, level) for named in scores]
+    event = max(events, key=lambda each: each.excess)
     unseen = taken_for_rounding(outputs_a, outputs_b)
     found = replace(event, shape=outputs_a.shape[1:], unseen=unseen)
     if not isinstance(privacy, ZCDP):
@@ -116,12 +112,7 @@ def best_event(
 
 
 def _best_threshold(
-    name: str,
-    score: Score,
-    outputs_a: Outputs,
-    outputs_b: Outputs,
-    privacy: Privacy,
-    level: float,
+    name: str, score: Score, outputs_a: Outputs, outputs_b: Outputs, privacy: Privacy, level: float
 ) -> ScoreEvent:
     claims = claims_of(privacy)
     scores_a, scores_b = scores_of(score, outputs_a), scores_of(score, outputs_b)
@@ -129,10 +120,8 @@ def _best_threshold(
     ordered = np.sort(np.concatenate([scores_a, scores_b]))
     steps = np.geomspace(1, len(ordered), RANKS).astype(np.int64)
     thresholds = np.unique(np.concatenate([ordered[steps - 1], ordered[-steps]]))
-    hits_a, hits_b = (
-        len(scores) - np.searchsorted(np.sort(scores), thresholds)
-        for scores in (scores_a, scores_b)
-    )
+    both = (scores_a, scores_b)
+    hits_a, hits_b = (len(each) - np.searchsorted(np.sort(each), thresholds) for each in both)
     bounds = epsilon_bounds(hits_a, hits_b, len(scores_a), level, claims)
     excess = (bounds - np.array([claim.epsilon for claim in claims])[:, None]).max(axis=0)
     best = int(np.argmax(excess))
@@ -205,11 +194,8 @@ class Pair:
     Examples
     --------
     >>> import geomdp as gd
-    >>> pair = gd.audit.Pair(
-    ...     "0 and 1 records",
-    ...     lambda trials, rng: rng.laplace(0.0, 1.0, trials),
-    ...     lambda trials, rng: rng.laplace(1.0, 1.0, trials),
-    ... )
+    >>> samples = [lambda n, rng, x=x: rng.laplace(x, 1.0, n) for x in (0.0, 1.0)]
+    >>> pair = gd.audit.Pair("0 and 1 records", *samples)
     >>> gd.audit.audit_pairs([pair], gd.PureDP(1.0), trials=20_000, rng=0).refuted
     False
     """
@@ -226,7 +212,9 @@ class Pair:
         self, trials: int, rngs: tuple[np.random.Generator, np.random.Generator]
     ) -> tuple[Outputs, Outputs]:
         """Draw `trials` outputs on each of the two inputs."""
-        return draw(self.sample_a, trials, rngs[0]), draw(self.sample_b, trials, rngs[1])
+        first = draw(self.sample_a, trials, rngs[0])
+        second = draw(self.sample_b, trials, rngs[1])
+        return first, same_shape(second, first.shape[1:], "on the second input")
 
 
 def audit(
@@ -294,21 +282,13 @@ def audit(
 
     Examples
     --------
-    A record changes a count by at most 1. Laplace noise of scale 1 gives 1-DP, and noise of scale
-    0.5 does not:
+    Laplace noise of scale 1 hides a change of 1 in a count; see `AuditResult` for scale 0.5:
 
     >>> import geomdp as gd
-    >>> for scale in (1.0, 0.5):
-    ...     result = gd.audit.audit(
-    ...         lambda trials, rng: rng.laplace(0.0, scale, trials),
-    ...         lambda trials, rng: rng.laplace(1.0, scale, trials),
-    ...         gd.PureDP(1.0),
-    ...         trials=20_000,
-    ...         rng=0,
-    ...     )
-    ...     print(scale, result.refuted, round(result.epsilon_lower_bound, 1))
-    1.0 False 0.8
-    0.5 True 1.7
+    >>> samples = [lambda n, rng, x=x: rng.laplace(x, 1.0, n) for x in (0.0, 1.0)]
+    >>> result = gd.audit.audit(*samples, gd.PureDP(1.0), trials=20_000, rng=0)
+    >>> result.refuted, round(result.epsilon_lower_bound, 1)
+    (False, 0.8)
     """
     trials, level = whole(trials, "trials", minimum=4), checked_level(level)
     pair, privacy = Pair("", sample_a, sample_b), definition(guarantee)
@@ -394,14 +374,10 @@ def audit_pairs(
     The noise is too small for the second pair only:
 
     >>> import geomdp as gd
-    >>> pairs = [
-    ...     gd.audit.Pair(
-    ...         name,
-    ...         lambda trials, rng: rng.laplace(0.0, 1.0, trials),
-    ...         lambda trials, rng, change=change: rng.laplace(change, 1.0, trials),
-    ...     )
-    ...     for name, change in (("a change of 1", 1.0), ("a change of 3", 3.0))
-    ... ]
+    >>> def sampler(x):
+    ...     return lambda n, rng: rng.laplace(x, 1.0, n)
+    >>> words = {1.0: "a change of 1", 3.0: "a change of 3"}
+    >>> pairs = [gd.audit.Pair(words[x], sampler(0.0), sampler(x)) for x in words]
     >>> result = gd.audit.audit_pairs(pairs, gd.PureDP(1.0), trials=20_000, rng=0)
     >>> result.refuted, result.pair
     (True, 'a change of 3')

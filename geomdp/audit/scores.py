@@ -142,18 +142,8 @@ CANCELLED = 2.0**-50
 WHOLE, RESOLVED = 2.0**53, 2.0**-40
 
 
-class _Frame(NamedTuple):
-    """Turns outputs into ``(outputs - base) / units`` (trials, m), with rounding errors up to 1."""
-
-    base: Outputs
-    units: FloatArray
-
-    def of(self, outputs: Outputs) -> FloatArray:
-        """The coordinates (trials, m) of the outputs; not finite where the outputs are not."""
-        return np.asarray(_less(_rows(outputs), self.base) / self.units)
-
-
-def _frame(outputs_a: Outputs, outputs_b: Outputs) -> _Frame:
+def _frame(outputs_a: Outputs, outputs_b: Outputs) -> Callable[[Outputs], FloatArray]:
+    """A map to coordinates (trials, m) with rounding errors up to 1; some may not be finite."""
     a, b = _rows(outputs_a), _rows(outputs_b)
     if a.dtype.kind == "f" or b.dtype.kind == "f":
         a, b = a.astype(np.float64), b.astype(np.float64)
@@ -163,7 +153,8 @@ def _frame(outputs_a: Outputs, outputs_b: Outputs) -> _Frame:
     base = np.where(errors > 0, 0, np.nan_to_num(a[0], posinf=0, neginf=0)).astype(a.dtype)
     ranges = np.maximum(*(_largest(_less(each, base)) for each in (a, b)))
     units = np.where(errors > 0, errors, RESOLVED * ranges)
-    return _Frame(base, np.where(units > 0, units, 1.0))
+    units = np.where(units > 0, units, 1.0)
+    return lambda outputs: np.asarray(_less(_rows(outputs), base) / units)
 
 
 def grain(*samples: Outputs) -> FloatArray:
@@ -216,7 +207,7 @@ class _Spread(NamedTuple):
     `fill` (m,).
     """
 
-    frame: _Frame
+    frame: Callable[[Outputs], FloatArray]
     fill: FloatArray
     gap: FloatArray
     middle: FloatArray
@@ -233,7 +224,7 @@ class _Spread(NamedTuple):
         return rest
 
     def along(self, weights: FloatArray) -> Score:
-        return lambda outputs: np.asarray(_filled(self.frame.of(outputs), self.fill) @ weights)
+        return lambda outputs: np.asarray(_filled(self.frame(outputs), self.fill) @ weights)
 
 
 def _filled(rows: FloatArray, fill: FloatArray) -> FloatArray:
@@ -242,28 +233,19 @@ def _filled(rows: FloatArray, fill: FloatArray) -> FloatArray:
 
 def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
     frame = _frame(outputs_a, outputs_b)
-    both = [frame.of(outputs) for outputs in (outputs_a, outputs_b)]
+    both = [frame(outputs) for outputs in (outputs_a, outputs_b)]
     known = sum(np.isfinite(rows).sum(axis=0) for rows in both)
     fill = sum(_filled(rows, np.zeros(1)).sum(axis=0) for rows in both) / np.maximum(known, 1)
     a, b = (_filled(rows, fill) for rows in both)
     means = a.mean(axis=0), b.mean(axis=0)
-    residuals = [
-        (sample - mean) / np.sqrt(max(len(sample) - 1, 1))
-        for sample, mean in zip((a, b), means, strict=True)
-    ]
+    samples = zip((a, b), means, strict=True)
+    residuals = [(each - mean) / np.sqrt(max(len(each) - 1, 1)) for each, mean in samples]
     # In the eigenvalues of a covariance matrix, the squares of these singular values, rounding
     # would hide standard deviations below 1e-8 of the largest.
     triangle = np.linalg.qr(np.concatenate(residuals), mode="r")
     _, deviations, axes = np.linalg.svd(triangle, full_matrices=False)
-    varying = deviations > 1
-    return _Spread(
-        frame,
-        fill,
-        means[0] - means[1],
-        (means[0] + means[1]) / 2,
-        axes[varying],
-        deviations[varying] ** 2,
-    )
+    varying, gap, middle = deviations > 1, means[0] - means[1], (means[0] + means[1]) / 2
+    return _Spread(frame, fill, gap, middle, axes[varying], deviations[varying] ** 2)
 
 
 def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
@@ -580,10 +562,8 @@ def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
         )
     ratios = np.zeros(3 ** len(first.truths))
     ratios[_codes(first.transcripts)] = np.log(first.probabilities / second.probabilities)
-    return Learner(
-        "log ratio of the exact probabilities of the transcript",
-        lambda _a, _b: lambda outputs: ratios[_codes(outputs)],
-    )
+    words = "log ratio of the exact probabilities of the transcript"
+    return Learner(words, lambda _a, _b: lambda outputs: ratios[_codes(outputs)])
 
 
 def _codes(transcripts: Outputs) -> IntArray:

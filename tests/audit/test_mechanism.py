@@ -7,8 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from geomdp.audit import CLASSIFIER, audit_mechanism, audit_noise, stated_density
-from geomdp.audit.mechanism import audit_runs, farthest_changes, worst_changes
+from geomdp.audit import (
+    CLASSIFIER,
+    DEFAULT_LEARNERS,
+    audit_mechanism,
+    audit_noise,
+    audit_pairs,
+    stated_density,
+)
+from geomdp.audit.mechanism import farthest_changes, neighbouring_pairs, worst_changes
 from geomdp.mechanisms import (
     Cone,
     Gaussian,
@@ -200,8 +207,10 @@ class Forgetful(Laplace):
 @pytest.mark.statistical
 def test_runs_show_what_draws_of_the_noise_do_not():
     assert not audit_mechanism(Forgetful(SQUARE, n=10, privacy=ONE), trials=2000, rng=0).refuted
-    assert audit_runs(Forgetful(SQUARE, n=10, privacy=ONE), trials=2000, rng=0).refuted
-    assert not audit_runs(Laplace(SQUARE, n=10, privacy=ONE), trials=2000, rng=0).refuted
+    for mechanism, forgets in ((Forgetful, True), (Laplace, False)):
+        M, rng = mechanism(SQUARE, n=10, privacy=ONE), np.random.default_rng(0)
+        pairs = neighbouring_pairs(M, DEFAULT_LEARNERS, rng)
+        assert audit_pairs(pairs, M.guarantee, trials=2000, rng=rng).refuted == forgets
 
 
 @pytest.mark.statistical
