@@ -22,8 +22,8 @@ from geomdp import advice, audit, bodies, bounds, mechanisms, noise, plotting, p
 from geomdp.advice.advisor import workload_hash
 from geomdp.bodies.sensitivity import check_contains_neighbours, exact_noise_bodies
 from geomdp.bounds import upper
-from geomdp.bounds.chaining import InstanceOptimality
-from geomdp.bounds.upper.offline import feasible_rows, second_moment_error
+from geomdp.bounds.upper.theorems import feasible_rows, second_moment_error
+from geomdp.bounds.widths import InstanceOptimality
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.mechanisms import printed, strategies
 from geomdp.mechanisms.additive_noise.strategy_mechanism import best_design

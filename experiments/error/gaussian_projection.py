@@ -30,7 +30,7 @@ import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
-from geomdp.bounds.upper.offline import gaussian_projection
+from geomdp.bounds.upper.theorems import gaussian_projection
 
 QUERIES = 200
 RHO = 0.5

@@ -45,7 +45,7 @@ from experiments.shared.volume_bodies import (
     vertices,
 )
 from geomdp.bounds import volume_radii
-from geomdp.bounds.volume import urysohn
+from geomdp.bounds.widths import urysohn
 
 #: Level of each certified interval of a width: a thousand such intervals hold together with
 #: probability at least 1 - 1e-6.

@@ -26,7 +26,7 @@ import scipy.stats
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from geomdp.bounds.upper import interactive as accuracy
+from geomdp.bounds.upper import theorems as accuracy
 
 #: Number of quantiles of the threshold's noise over which an expectation is taken.
 QUANTILES = 100_000

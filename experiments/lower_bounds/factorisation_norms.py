@@ -11,7 +11,7 @@ The second line is Lagrange duality. For weights s p, the least value of
 tr Sigma + s (tr Sigma^-1 M_p - 1) is 2 s^(1/2) tr M_p^(1/2) - s, at Sigma = (s M_p)^(1/2). The
 largest of these values over s is (tr M_p^(1/2))^2.
 
-The lower bound from orthogonal lines (`geomdp.bounds.orthogonal_lines`) is this dual, with
+The lower bound from orthogonal lines (`geomdp.bounds.lines`) is this dual, with
 the least risk of a private estimate on each line in place of the variance of noise. Line j has a
 pair with the difference w_j in V, a vector u_j, and the length delta_j = <u_j, w_j>. The vectors
 u_j are orthonormal. Let W have the columns w_j, and let D be a diagonal matrix with D_jj^2 = p_j.

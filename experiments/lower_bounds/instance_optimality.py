@@ -1,7 +1,7 @@
 """Chaining against packing at every scale: how far a net's upper bound is from the lower bound.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 26 and 27, Theorem 4; formula sheet JL-A2, JL-L27,
-JL-T4, with the constants worked out in `geomdp.bounds.chaining`.
+JL-T4, with the constants worked out in `geomdp.bounds.widths`.
 
 Claim: the Gaussian width w of an alpha-net of answers to k queries is at most the sum of its
 chaining links, one for each scale (Lemma 27). The square of a link at scale t, divided by

@@ -40,7 +40,7 @@ from experiments.shared.volume_bodies import (
     symmetric_body,
 )
 from geomdp.bounds import volume_radii
-from geomdp.bounds.volume import count_error
+from geomdp.bounds.widths import count_error
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import KNormNoise, RecursiveNoise
 from geomdp.noise.recursive import Variant, best_stop, decompose

@@ -29,7 +29,7 @@ import scipy.stats
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from geomdp.bounds.upper.offline import paper_accuracy
+from geomdp.bounds.upper.theorems import paper_accuracy
 from geomdp.workloads import SparseQuery, conjunctions
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)

@@ -30,7 +30,7 @@ import scipy.special
 import scipy.stats
 
 import experiments.engine.tools as ex
-from geomdp.bounds.upper.offline import laplace_sum_tail
+from geomdp.bounds.upper.theorems import laplace_sum_tail
 from geomdp.noise import LaplaceNoise
 
 FloatArray = npt.NDArray[np.float64]

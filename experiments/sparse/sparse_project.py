@@ -32,7 +32,7 @@ import pandas as pd
 import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.sparse.distortion import measured_distortion
-from geomdp.bounds.upper.offline import paper_accuracy
+from geomdp.bounds.upper.theorems import paper_accuracy
 from geomdp.mechanisms.sparse_summary import HashedSigns
 from geomdp.workloads import SparseQuery
 

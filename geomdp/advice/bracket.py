@@ -35,10 +35,9 @@ from geomdp.bounds import (
 )
 from geomdp.bounds.certificates import Rung, covering_bound
 from geomdp.bounds.guessing import guess_rungs
-from geomdp.bounds.orthogonal_lines import line_rungs
+from geomdp.bounds.lines import line_rungs, query_line_rungs
 from geomdp.bounds.packings import DEFAULT_EFFORT
 from geomdp.bounds.problem import MEAN_L2, Problem
-from geomdp.bounds.query_lines import query_line_rungs
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind, Projected, SecondMoment
 from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
 from geomdp.mechanisms.base import l1_sensitivity

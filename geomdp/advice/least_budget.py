@@ -25,7 +25,7 @@ from geomdp.bodies import sensitivity_polytope
 from geomdp.bounds import RMS, ConfidentAnswers, SideConditionError, WorstCase
 from geomdp.bounds.certificates import Rung, covering_bound
 from geomdp.bounds.guessing import farthest_elements, guess_rungs
-from geomdp.bounds.orthogonal_lines import line_rungs
+from geomdp.bounds.lines import line_rungs
 from geomdp.bounds.problem import CHANGES, Problem
 from geomdp.mechanisms import Mechanism
 from geomdp.mechanisms.additive_noise.base import additive_within

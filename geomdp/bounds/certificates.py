@@ -34,7 +34,7 @@ from geomdp.bounds.problem import (
     rounded_down,
     rounded_up,
 )
-from geomdp.privacy import Adjacency, Privacy, PureDP
+from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Histogram,
     Marginals,
@@ -45,10 +45,8 @@ from geomdp.workloads import (
     Workload,
 )
 
-# The numbers of records that one rung excludes.
-#
-# `geomdp.bounds.checker.check` has the proof (JL-L6) and the notation. For s = 1 and rho >= 1, the
-# range is all n <= T rho (JL-L7).
+# The records that one rung excludes; `geomdp.bounds.checker.check` has the proof (JL-L6).
+# For s = 1 and rho >= 1, the range is all n <= T rho (JL-L7).
 
 #: Relative margin for rounding errors of the constants. A constant takes a few float64 operations
 #: with a relative error of 2^-53 each. The margin is far above the sum of these errors.
@@ -190,12 +188,7 @@ def reachable_distance(log_others: float, problem: Problem) -> float:
 def packing_rung(family: PackingFamily, problem: Problem) -> Rung:
     """The rung of one packing; `SideConditionError` says why a packing excludes nothing.
 
-    With rho = gamma / (c alpha), for alpha, the factor c and the odds of the problem, it excludes
-    the n from t s to t s rho for all t from some t_0 to T. T is the largest t with
-
-        t d epsilon < ln(M - 1) + log odds      (2 t d epsilon on the left under add/remove),
-
-    and t_0 the least t >= 1 whose range leaves no gap to that of t + 1: t s (rho - 1) >= s - 1.
+    In the notation of `geomdp.bounds.checker.check`, it excludes the n from t_0 s to T s rho.
     """
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
@@ -309,9 +302,11 @@ class Certificate:
 
     def document(self) -> dict[str, Any]:
         """The certificate as written to a file: every constant, and the data of every rung."""
-        problem = self.problem
+        problem, privacy = self.problem, self.problem.guarantee
+        definition = {"definition": type(privacy).__name__, **privacy.parameters()}
+        pure = problem.epsilon is not None
         return {
-            **_stated(problem.guarantee),
+            **({"epsilon": problem.epsilon} if pure else {"privacy": definition}),
             "alpha": problem.alpha,
             "metric": problem.metric.name,
             "separation_factor": problem.metric.separation,
@@ -323,24 +318,14 @@ class Certificate:
         }
 
 
-def _stated(privacy: Privacy) -> dict[str, Any]:
-    """The guarantee as written to a file: epsilon for pure privacy, else a name and parameters."""
-    if isinstance(privacy, PureDP):
-        return {"epsilon": privacy.epsilon}
-    return {"privacy": {"definition": type(privacy).__name__, **privacy.parameters()}}
-
-
 def cover(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     """The fewest rungs, chosen greedily, that exclude 1, ..., v for the largest possible v."""
     waiting = sorted(rungs, key=lambda rung: rung.first)
     reach = 0
     chosen: list[Rung] = []
     while True:
-        best = max(
-            (rung for rung in waiting if rung.first <= reach + 1),
-            key=lambda rung: rung.last,
-            default=None,
-        )
+        next_ones = (rung for rung in waiting if rung.first <= reach + 1)
+        best = max(next_ones, key=lambda rung: rung.last, default=None)
         if best is None or best.last <= reach:
             return tuple(chosen)
         chosen.append(best)
@@ -352,9 +337,8 @@ def covering_bound(rungs: Sequence[Rung], problem: Problem, reasons: Sequence[st
     chosen = cover(rungs)
     if not chosen:
         starts = [f"the excluded range starts at {rung.first} records, not at 1" for rung in rungs]
-        raise SideConditionError(
-            "; ".join(dict.fromkeys([*reasons, *starts])) or "no packing given"
-        )
+        found = "; ".join(dict.fromkeys([*reasons, *starts]))
+        raise SideConditionError(found or "no packing given")
     failure = math.fsum(rung.failure for rung in chosen)
     if not failure < 1:
         raise SideConditionError(
@@ -443,9 +427,7 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
     answers = workload.evaluate(elements)
     largest = float(np.abs(answers).max())
     if not largest <= MAX_ANSWER:
-        raise ValueError(
-            f"answers must be at most {MAX_ANSWER:g} in absolute value, got {largest:g}"
-        )
+        raise ValueError(f"answers must be at most {MAX_ANSWER:g} in modulus, got {largest:g}")
     return answers
 
 
@@ -531,6 +513,4 @@ def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
 def _require(inside: bool, name: str, limits: str) -> None:
     """Refuse a number outside the `limits`; `name` is the path to it, with a dot at the end."""
     if not inside:
-        raise ValueError(
-            f"{name.rstrip('.')} must be {limits}: a certificate holds no other number"
-        )
+        raise ValueError(f"{name.rstrip('.')} must be {limits}: a certificate has no other number")

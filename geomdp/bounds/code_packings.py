@@ -27,7 +27,7 @@ from geomdp.workloads import Marginals
 # Reed-Solomon codes over prime fields: many words that differ in most positions.
 
 #: Largest size q of a field. The elements of a field must fit in int64. `random_sign_bound` chooses
-#: q and the number s of positions so small that the element numbers i q + a of `ReedSolomonSets`,
+#: q and the number s of positions so small that the element numbers i q + a of `random_signs`,
 #: with i < s and a < q, fit, too.
 MAX_PRIME = 1 << 60
 #: In a field of at most this size, a product of two elements plus a third element fits in int64.
@@ -96,9 +96,7 @@ class ReedSolomon:
         The least significant digit is the constant term. ``ValueError`` for more than 2^20 words.
         """
         if self.log_count > math.log(MAX_WORDS):
-            raise ValueError(
-                f"at most 2^20 words can be listed, the code has {self.prime}^{self.degree}"
-            )
+            raise ValueError(f"at most 2^20 words can be listed, got {self.prime}^{self.degree}")
         numbers = np.arange(self.prime**self.degree)
         return self.evaluate(numbers[:, None] // self.prime ** np.arange(self.degree) % self.prime)
 
@@ -159,11 +157,6 @@ class LinearCode:
     >>> code = gd.bounds.LinearCode(np.array([[1, 1, 0], [0, 1, 1]]))
     >>> code
     LinearCode(4 words of 3 bits, distance 2)
-    >>> code.words(np.arange(4))
-    array([[0, 0, 0],
-           [1, 1, 0],
-           [0, 1, 1],
-           [1, 0, 1]])
     """
 
     generators: IntArray
@@ -281,9 +274,8 @@ def marginal_bound(
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
     whole(width, "width", maximum=whole(attributes, "attributes"))
-    families = (
-        _code_words(attributes) if width == 1 else _marginal_blocks(attributes, width, problem)
-    )
+    blocks = _marginal_blocks(attributes, width, problem)
+    families = _code_words(attributes) if width == 1 else blocks
     rungs, reasons = rungs_of(families, problem)
     few = f"{attributes} attributes are too few for a code or a Hadamard block of width {width}"
     return covering_bound(rungs, problem, reasons[-1:] or [few])
@@ -360,9 +352,6 @@ class CodeWords(PackingFamily):
 
     size = 1
 
-    def __repr__(self) -> str:
-        return f"CodeWords({self.attributes} attributes, {self.outer!r}, {self.inner!r})"
-
     @property
     def subject(self) -> object:
         return workload_subject(Marginals(self.attributes, 1))
@@ -378,11 +367,8 @@ class CodeWords(PackingFamily):
         return math.sqrt(share) * (1 - MARGIN)
 
     def document(self) -> dict[str, Any]:
-        return {
-            "type": "code words",
-            "attributes": self.attributes,
-            **_code_entries(self.inner, self.outer),
-        }
+        codes = _code_entries(self.inner, self.outer)
+        return {"type": "code words", "attributes": self.attributes, **codes}
 
 
 # Packings for marginals from Hadamard blocks and codes (Nikolov 2022, Theorem 25; JL-T25).
@@ -390,23 +376,15 @@ class CodeWords(PackingFamily):
 # The queries are conjunctions of l of d attributes, split into l - 1 parts of d' attributes (a
 # power of two) and a last part. Let h_1..h_J be the J = d' - 1 non-constant columns of Sylvester's
 # d' x d' Hadamard matrix, and v_j = (1 + h_j) / 2. The data set X_f of a function f has one record
-# for each of the first s tuples j of column numbers: (v_{j_1}, ..., v_{j_{l-1}}, f(j)). By the
-# proof in `geomdp.bounds.checker.code_packings`,
-#
-#     ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
-#
-# f(j) is B words of a binary code with minimum distance D, and then 0. The s B words encode a word
-# of a Reed-Solomon code, whose words differ in at least c symbols. So the sum over j is at least
-# c D. The paper takes B = 1; a search can find binary codes of shorter words.
+# for each of the first s tuples j of column numbers: (v_{j_1}, ..., v_{j_{l-1}}, f(j)). f(j) is B
+# words of a binary code with minimum distance D, and then 0. The s B words encode a word of a
+# Reed-Solomon code, whose words differ in at least c symbols. `geomdp.bounds.checker.code_packings`
+# has the proof. The paper takes B = 1; a search can find binary codes of shorter words.
 
 
 @dataclass(frozen=True, eq=False)
 class MarginalBlocks(PackingFamily):
-    """Data sets for monotone conjunctions of l of d attributes, from Hadamard blocks and codes.
-
-    The first l - 1 parts of each record are columns of a Hadamard matrix, as 0/1 vectors. The last
-    part has B words of `code`; there is one data set for each word of `functions`.
-    """
+    """Data sets for conjunctions of l of d attributes, one for each word of `functions`."""
 
     attributes: int
     width: int
@@ -414,22 +392,14 @@ class MarginalBlocks(PackingFamily):
     code: LinearCode
     functions: ReedSolomon
 
-    def __repr__(self) -> str:
-        return f"MarginalBlocks({self.workload!r}, part={self.part}, {self.code!r})"
-
     @property
     def rest(self) -> int:
         """Number of attributes d - (l - 1) d' of the last part."""
         return self.attributes - (self.width - 1) * self.part
 
     @property
-    def workload(self) -> Marginals:
-        """Monotone conjunctions of l of the d attributes."""
-        return Marginals(self.attributes, self.width)
-
-    @property
     def subject(self) -> object:
-        return workload_subject(self.workload)
+        return workload_subject(Marginals(self.attributes, self.width))
 
     @property
     def log_others(self) -> float:
@@ -437,8 +407,7 @@ class MarginalBlocks(PackingFamily):
 
     @property
     def size(self) -> int:
-        words_each = self.rest // self.code.length
-        return self.functions.length // words_each
+        return self.functions.length // (self.rest // self.code.length)
 
     def separation(self, metric: Metric) -> float:
         """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s for k = C(d, l) queries, rounded down.
@@ -465,9 +434,5 @@ class MarginalBlocks(PackingFamily):
 
 def _code_entries(binary: LinearCode, outer: ReedSolomon) -> dict[str, Any]:
     """The two codes as written to a certificate file."""
-    return {
-        "generators": binary.generators,
-        "symbols": outer.prime,
-        "length": outer.length,
-        "degree": outer.degree,
-    }
+    lengths = {"length": outer.length, "degree": outer.degree}
+    return {"generators": binary.generators, "symbols": outer.prime, **lengths}

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
@@ -270,8 +271,6 @@ CELLS, COARSEST = 1500, 0.5
 
 def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, FloatArray] | None:
     """The prior and the allowances (T + 1,) of the best bound; None if the solver fails."""
-    from scipy.optimize import linprog
-
     points = _points(steps, moment)
     count, half = steps + 1, steps // 2 + 1
     pair = np.minimum(np.arange(count), steps - np.arange(count))
@@ -286,14 +285,10 @@ def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, Flo
     lower[:half] = 0
     lower[2 * half :: count] = 0
     rows = _requirements(np.abs(points[:, None] - np.arange(count)) ** moment, pair, epsilon)
-    solved = linprog(
-        costs,
-        A_ub=rows,
-        b_ub=np.zeros(rows.shape[0]),
-        A_eq=total,
-        b_eq=[1.0],
-        bounds=[(least, None) for least in lower.tolist()],
-        method="highs-ds" if steps < FEW else "highs-ipm",  # the same solution
+    zeros, bounds = np.zeros(rows.shape[0]), [(least, None) for least in lower.tolist()]
+    # The two methods find the same solution.
+    solved = scipy.optimize.linprog(
+        costs, rows, zeros, total, [1.0], bounds, "highs-ds" if steps < FEW else "highs-ipm"
     )
     if not solved.success or solved.x is None:
         return None
@@ -311,8 +306,6 @@ def _points(steps: int, moment: int) -> FloatArray:
 
 def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
     """Sparse matrix A with A x <= 0 for the unknowns x, from |y - t|^p (points, T + 1)."""
-    from scipy import sparse
-
     # `pair` (T + 1,) holds min(t, T - t): the index of the unknowns that t and T - t share.
     size, half = losses.size, int(pair.max()) + 1
     cells = np.arange(size).reshape(losses.shape)
@@ -327,7 +320,7 @@ def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
             (rows[:, :-1], 2 * half + cells[:, 1:], np.full(losses[:, 1:].shape, -factor)),
         ]
     row, column, value = (np.concatenate([part[i].ravel() for part in parts]) for i in range(3))
-    return sparse.csr_array((value, (row, column)), shape=(2 * size, 2 * half + size))
+    return scipy.sparse.csr_array((value, (row, column)), shape=(2 * size, 2 * half + size))
 
 
 # (epsilon, delta)-DP: delta K is the price of the slack variables of the program of `best_prior`.
@@ -341,10 +334,8 @@ PRICE_MARGIN = 1e-11
 def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -> Line:
     """The bound of `private_line` minus delta K, for its prior and allowances; it can be below 0.
 
-    K is the sum over t = 1, ..., T of e^-epsilon max_y V_t(y) and of -min_y V_t(y) (each 0 if
-    negative), where V_t(y) is the least sum over s >= t of (f_s / f_t) (pi_s |y - s|^p - nu_s). For
-    b = `changes` per step, group privacy (GEN-2) gives epsilon' = b epsilon and
-    delta' = delta (e^epsilon' - 1) / (e^epsilon - 1).
+    K is that of `geomdp.bounds.checker.lines`. For b = `changes` per step, group privacy (GEN-2)
+    gives epsilon' = b epsilon and delta' = delta (e^epsilon' - 1) / (e^epsilon - 1).
     """
     epsilon = changes * privacy.epsilon
     line = private_line(steps, epsilon, moment)

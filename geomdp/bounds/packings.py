@@ -80,9 +80,7 @@ class Packing(PackingFamily):
         elements = self.workload.universe.validate(self.elements)
         rows = whole_array(self.datasets, "datasets", ndim=2)
         if 0 in rows.shape:
-            raise ValueError(
-                f"datasets must have a shape (a, b), both at least 1, got {rows.shape}"
-            )
+            raise ValueError(f"datasets must have a shape (a, b), a, b >= 1, got {rows.shape}")
         if not (rows.min() >= 0 and rows.max() < len(elements)):
             raise ValueError(
                 f"datasets must hold row numbers of elements, 0 to {len(elements) - 1}, got "
@@ -270,28 +268,6 @@ def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.N
     return workload.universe.sample(most, rng)
 
 
-@dataclass(frozen=True, eq=False)
-class PairedElements:
-    """Pairs (i, 2) of row numbers of `elements` (E, ...), records of the workload's universe."""
-
-    workload: Workload
-    elements: npt.NDArray[Any]
-    pairs: IntArray
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.workload!r}, {len(self.pairs)} pairs)"
-
-    @cached_property
-    def answers(self) -> FloatArray:
-        """Answers of the elements to all queries: (E, k)."""
-        return bounded_answers(self.workload, self.elements)
-
-    @cached_property
-    def differences(self) -> FloatArray:
-        """w_1, ..., w_i: the differences (i, k) of the answers of the pairs."""
-        return np.asarray(self.answers[self.pairs[:, 0]] - self.answers[self.pairs[:, 1]])
-
-
 def single_elements(
     workload: Workload, elements: npt.NDArray[Any], rows: IntArray, origin: str
 ) -> Packing:
@@ -429,13 +405,11 @@ class _Search:
 
     def singles(self) -> list[Packing]:
         """Packings of one-record data sets: a greedy prefix and, for few elements, a clique."""
-        found = [self._single(self._greedy(self.answers, 1))]
+        found = [self._greedy(self.answers, 1)]
         if len(self.elements) <= CLIQUE_ELEMENTS:
-            found.append(self._single(self._best_clique()))
-        return found
-
-    def _single(self, rows: IntArray) -> Packing:
-        return single_elements(self.workload, self.elements, rows, "search over elements")
+            found.append(self._best_clique())
+        origin = "search over elements"
+        return [single_elements(self.workload, self.elements, rows, origin) for rows in found]
 
     def _best_clique(self) -> IntArray:
         """Rows of the clique, of those for `CLIQUE_SCALES` distances, that excludes the most."""

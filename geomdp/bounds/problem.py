@@ -24,7 +24,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import listed, positive, real_number, require_type
+from geomdp._validation import listed, positive, probability, real_number, require_type, whole
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency
 
@@ -287,17 +287,6 @@ class SideConditionError(ValueError):
     """
 
 
-def stated_privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
-    """The guarantee, in range (`check_range`), that exactly one of two arguments states."""
-    if privacy is None:
-        # If neither argument is given, epsilon is None. `PureDP` refuses this value.
-        privacy = PureDP(epsilon)  # type: ignore[arg-type]
-    elif epsilon is not None:
-        raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
-    check_range(privacy, "a lower bound")
-    return privacy
-
-
 @dataclass(frozen=True)
 class Problem:
     """The privacy and accuracy that a mechanism for a workload must have.
@@ -334,13 +323,17 @@ class Problem:
     privacy: Privacy | None = None
 
     def __post_init__(self) -> None:
+        epsilon, privacy = self.epsilon, self.privacy
+        if privacy is None:
+            # If neither argument is given, epsilon is None. `PureDP` refuses this value.
+            privacy = PureDP(epsilon)  # type: ignore[arg-type]
+        check_range(privacy, "a lower bound")
+        own = privacy.epsilon if isinstance(privacy, PureDP) else None
         # Copies with `dataclasses.replace` pass both the epsilon and the privacy of the original.
-        same = isinstance(self.privacy, PureDP) and self.privacy.epsilon == self.epsilon
-        privacy = stated_privacy(None if same else self.epsilon, self.privacy)
+        if self.privacy is not None and epsilon not in (None, own):
+            raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
         object.__setattr__(self, "privacy", privacy)
-        object.__setattr__(
-            self, "epsilon", privacy.epsilon if isinstance(privacy, PureDP) else None
-        )
+        object.__setattr__(self, "epsilon", own)
         object.__setattr__(self, "alpha", positive(self.alpha, "alpha"))
         if not isinstance(self.metric, Metric):
             raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {self.metric!r}")
@@ -387,3 +380,86 @@ def _words(privacy: Privacy) -> str:
             return f"({rounded_down(epsilon)}, {rounded_down(delta)})-DP"
         case ZCDP(rho=rho):
             return f"{rounded_down(rho)}-zCDP"
+
+
+# The least budget of answers that are accurate with a stated probability.
+#
+# Let D_1, ..., D_M be data sets of n records. One becomes another by at most k changes, and the
+# answers of any two differ by more than 2 h. Assume that a mechanism states, for each data set, a
+# region of half-width h that contains the true answers with probability at least c. The event E_j
+# that the region contains the answers of D_j has probability at least c on D_j. The events exclude
+# each other, so on D_1 the least likely of E_2, ..., E_M has a probability of at most
+# q = (1 - c) / (M - 1). Group privacy (GEN-2) compares its probabilities on two data sets:
+#
+#     epsilon-DP:          c <= e^(k epsilon) q
+#     (epsilon, delta)-DP: c <= e^(k epsilon) q + delta (e^(k epsilon) - 1) / (e^epsilon - 1)
+#     rho-zCDP:            kl(c, q) <= k^2 rho,
+#
+# where kl is the Kullback-Leibler divergence of coins with the heads probabilities c > q. A smaller
+# epsilon or rho is impossible. The regions may depend on the records in any way.
+
+#: Relative margin by which a budget is rounded down, far above the errors of a few logarithms.
+MARGIN = 1e-9
+#: Number of halvings of the interval of epsilon under (epsilon, delta)-DP.
+HALVINGS = 100
+
+
+@dataclass(frozen=True)
+class ConfidentAnswers:
+    """Data sets whose regions exclude each other: a proof that a budget is too small.
+
+    Parameters
+    ----------
+    data_sets : int
+        M, at least 2: number of data sets, any two of which have answers more than 2 h apart.
+    changes : int
+        k, at least 1: number of changes that lead from one of them to another.
+    confidence : float
+        c: probability of the region of half-width h, above 1/2 and below 1.
+
+    References
+    ----------
+    The packing argument of JL-L6, with the probability in place of Markov's inequality.
+
+    Examples
+    --------
+    A count that is within 10 with probability 0.95 distinguishes counts that are 21 apart:
+
+    >>> import geomdp as gd
+    >>> proof = gd.bounds.ConfidentAnswers(data_sets=2, changes=21, confidence=0.95)
+    >>> round(proof.least_budget(gd.PureDP(1.0)), 4)  # ln(19) / 21
+    0.1402
+    """
+
+    data_sets: int
+    changes: int
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        whole(self.data_sets, "data_sets", minimum=2)
+        whole(self.changes, "changes")
+        if probability(self.confidence, "confidence") <= 0.5:
+            raise ValueError(f"confidence must be above 1/2, got {self.confidence!r}")
+
+    def least_budget(self, privacy: Privacy) -> float:
+        """The epsilon (rho for zCDP) below which no mechanism has such regions; 0 if none.
+
+        Of `privacy`, only the definition and a delta matter.
+        """
+        c, k = self.confidence, self.changes
+        q = (1 - c) / (self.data_sets - 1)
+        odds = math.log(c) - math.log(q)
+        match privacy:
+            case PureDP():
+                return odds / k * (1 - MARGIN)
+            case ZCDP():
+                divergence = c * odds + (1 - c) * (math.log1p(-c) - math.log1p(-q))
+                return divergence / k / k * (1 - MARGIN)
+            case ApproxDP(delta=delta):
+                low, high = 0.0, odds / k
+                for _ in range(HALVINGS):
+                    middle = (low + high) / 2
+                    group = math.expm1(k * middle) / math.expm1(middle) if middle > 0 else k
+                    enough = c <= math.exp(k * middle) * q + delta * group
+                    low, high = (low, middle) if enough else (middle, high)
+                return low * (1 - MARGIN)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -35,66 +35,39 @@ from geomdp.privacy import Adjacency
 COUNT_ERROR = 1e-13
 
 
-@dataclass(frozen=True)
-class Singletons:
-    """Sets of one element each; ln M is `log_count`."""
+class Sets(NamedTuple):
+    """M sets of elements of a universe; any two differ in `difference` or more elements."""
 
-    log_count: float
-
-    size = 1
-    #: The symmetric difference of two different sets of one element holds both elements.
-    difference = 2
-
-    @property
-    def log_universe(self) -> float:
-        return self.log_count
-
-    def document(self) -> dict[str, Any]:
-        return {"type": "singletons", "log_count": self.log_count}
-
-
-@dataclass(frozen=True)
-class ReedSolomonSets:
-    """The sets {(i, w_i) : i < s}, one for each word w of a Reed-Solomon code.
-
-    The code has length s and degree t over a field of q elements. There are q^t sets, and any two
-    share at most t - 1 elements. The pair (i, a) is element number i q + a of a universe of s q.
-    """
-
-    code: ReedSolomon
-
-    @property
-    def log_count(self) -> float:
-        """ln of the number of sets, t ln q."""
-        return self.code.log_count
-
-    @property
-    def size(self) -> int:
-        """Number of elements s of each set."""
-        return self.code.length
-
-    @property
-    def difference(self) -> int:
-        """Least size 2 (s - t + 1) of the symmetric difference of two sets."""
-        return 2 * self.code.differing
-
-    @property
-    def log_universe(self) -> float:
-        """ln of the number of elements s q of the universe."""
-        return math.log(self.code.length * self.code.prime)
+    log_count: float  # ln M
+    size: int
+    difference: int
+    log_universe: float
+    code: ReedSolomon | None = None
 
     def elements(self, words: IntArray) -> IntArray:
-        """Element numbers (b, s) of the sets that the rows of `words` (b, s) define."""
+        """Element numbers (b, s) of the sets that the rows of `words` (b, s) of the code define."""
+        assert self.code is not None
         return words + self.code.prime * np.arange(self.size)
 
     def document(self) -> dict[str, Any]:
-        code = self.code
-        return {
-            "type": "reed-solomon",
-            "prime": code.prime,
-            "size": code.length,
-            "degree": code.degree,
-        }
+        if self.code is None:
+            return {"type": "singletons", "log_count": self.log_count}
+        prime, degree = self.code.prime, self.code.degree
+        return {"type": "reed-solomon", "prime": prime, "size": self.size, "degree": degree}
+
+
+def singletons(log_count: float) -> Sets:
+    """Sets of one element each. The symmetric difference of two of them holds both elements."""
+    return Sets(log_count, 1, 2, log_count)
+
+
+def reed_solomon_sets(code: ReedSolomon) -> Sets:
+    """The sets {(i, w_i) : i < s}, one for each word w of a code of length s and degree t over a
+    field of q elements: any two share at most t - 1 elements. The pair (i, a) is element number
+    i q + a of a universe of s q.
+    """
+    log_universe = math.log(code.length * code.prime)
+    return Sets(code.log_count, code.length, 2 * code.differing, log_universe, code)
 
 
 def log_whole(log_count: float) -> float:
@@ -115,33 +88,23 @@ FAILURE = 1e-6
 SAMPLED_SIGNS, SAMPLED_PAIRS = 1 << 21, 8
 
 
-class UnionBoundError(SideConditionError):
-    """The family has too many sets for a union bound with this number of queries."""
-
-
 @dataclass(frozen=True)
 class RandomSignSets(PackingFamily):
     """One data set X_S for each set S of a family, given by a rule, for k random sign queries.
 
-    X_S has the s elements of S once each, and any two of the M sets have a symmetric difference of
-    at least w. With probability at least 1 - (M^2 / 2) e^(-k rate) over the signs, all answers are
-    more than sqrt((1 - delta) w) / s apart in root mean square. For the tilt x in (0, 1),
-
-        rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
+    X_S has the s elements of S once each. With probability at least 1 - (M^2 / 2) e^(-k rate) over
+    the signs, all answers are more than sqrt((1 - delta) w) / s apart in root mean square.
     """
 
     queries: int
-    sets: Singletons | ReedSolomonSets
+    sets: Sets
     failure: float = FAILURE
     seed: int = 0
 
     def __post_init__(self) -> None:
         whole(self.seed, "seed", minimum=0)
         probability(self.failure, "failure")
-        _ = self._least  # raises UnionBoundError if the union bound proves nothing
-
-    def __repr__(self) -> str:
-        return f"RandomSignSets({self.queries} queries, {self.sets!r}, failure={self.failure:g})"
+        _ = self._least  # raises SideConditionError if the union bound proves nothing
 
     @cached_property
     def _least(self) -> tuple[float, float]:
@@ -153,11 +116,6 @@ class RandomSignSets(PackingFamily):
     def deviation(self) -> float:
         """The least delta that the union bound proves."""
         return self._least[0]
-
-    @property
-    def tilt(self) -> float:
-        """The tilt x for which the union bound proves `deviation`."""
-        return self._least[1]
 
     @property
     def subject(self) -> object:
@@ -194,7 +152,7 @@ class RandomSignSets(PackingFamily):
     @property
     def sampled_pairs(self) -> int:
         """Number of pairs of data sets that `check_sample` draws."""
-        if not isinstance(self.sets, ReedSolomonSets):
+        if self.sets.code is None:
             return 0
         return min(SAMPLED_PAIRS, SAMPLED_SIGNS // (2 * self.size * self.queries))
 
@@ -208,7 +166,7 @@ class RandomSignSets(PackingFamily):
 
         With probability at most `failure`, a pair is closer than `separation`.
         """
-        if not isinstance(self.sets, ReedSolomonSets):
+        if self.sets.code is None:
             return
         rng = np.random.default_rng([self.seed, self.size, self.queries])
         least = self.separation(MEAN_L2)
@@ -231,14 +189,14 @@ class RandomSignSets(PackingFamily):
             "queries": self.queries,
             "failure": self.failure,
             "deviation": self.deviation,
-            "tilt": self.tilt,
+            "tilt": self._least[1],
             "seed": self.seed,
             "sets": self.sets.document(),
         }
 
 
 def rate(deviation: float, tilt: float, size: int) -> float:
-    """The rate of `RandomSignSets` for delta = `deviation`, x = `tilt` and s = `size`."""
+    """-x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2), for delta = `deviation` and x = `tilt`."""
     return -tilt * (1 - deviation) - _log_moment(tilt, size)
 
 
@@ -261,7 +219,7 @@ def _least_deviation(needed: float, size: int) -> tuple[float, float]:
 
     top = 1 / fourth  # moment(x) is least here, so the rate for delta = 1 is largest here.
     if not excess(top) > 0:
-        raise UnionBoundError(
+        raise SideConditionError(
             f"2 ln M + ln(1 / (2 failure)) per query must be below {excess(top) + needed:.4g}, "
             f"got {needed:.4g}; take fewer sets or more queries"
         )
@@ -341,11 +299,8 @@ def random_sign_bound(
 
 def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
     """Set sizes s to try: s^2 <= N for a prime q >= s, and sqrt(2 s) / s >= c alpha."""
-    most = min(
-        2 / problem.required_separation**2,
-        math.exp(min(log_universe, MAX_LOG_UNIVERSE) / 2),
-        float(MAX_SIZE),
-    )
+    root = math.exp(min(log_universe, MAX_LOG_UNIVERSE) / 2)
+    most = min(2 / problem.required_separation**2, root, float(MAX_SIZE))
     size = 2
     while size <= most:
         yield size
@@ -367,7 +322,7 @@ def _best_singletons(
             "larger universe are needed"
         )
     counts = np.linspace(math.log(3), limit, SINGLETON_COUNTS)
-    families = [RandomSignSets(queries, Singletons(float(x)), failure, seed) for x in counts]
+    families = [RandomSignSets(queries, singletons(float(x)), failure, seed) for x in counts]
     return max(families, key=lambda family: excluded_records(family, problem))
 
 
@@ -380,10 +335,10 @@ def _best_sets(
     if prime < size:
         return None
     for degree in sorted({max(1, round(share * size)) for share in DEGREE_SHARES}):
-        sets = ReedSolomonSets(ReedSolomon(prime, size, degree))
+        sets = reed_solomon_sets(ReedSolomon(prime, size, degree))
         try:
             family = RandomSignSets(queries, sets, failure, seed)
-        except UnionBoundError:
+        except SideConditionError:
             break  # Families of higher degree have more sets, so the union bound fails for them.
         reach = excluded_records(family, problem)
         if reach > furthest:

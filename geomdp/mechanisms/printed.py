@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from geomdp._validation import positive, probability, whole
-from geomdp.bounds.upper.interactive import numeric_sparse_printed as numeric_sparse_printed
+from geomdp.bounds.upper.theorems import numeric_sparse_printed as numeric_sparse_printed
 from geomdp.mechanisms.interactive.iterative import StoppingDesign
 from geomdp.mechanisms.interactive.sparse_vector import PrintedNumericSparse as PrintedNumericSparse
 

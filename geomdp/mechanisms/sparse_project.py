@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import require_type, whole
-from geomdp.bounds.upper.offline import MAX_ROWS, MIN_ROWS, feasible_rows, independence
+from geomdp.bounds.upper.theorems import MAX_ROWS, MIN_ROWS, feasible_rows, independence
 from geomdp.mechanisms.base import quotients, release_once, source_and_record
 from geomdp.mechanisms.sparse_summary import (
     ElementEncoding,

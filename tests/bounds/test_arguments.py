@@ -35,7 +35,7 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "lines, metric": (
         lambda: bounds.orthogonal_lines_error(HISTOGRAM, 10, epsilon=1.0, metric=WRONG),
-        "metric must be a Metric",
+        "metric must be MeanL2, RMS",
     ),
     "lines, noise": (
         lambda: bounds.additive_noise_error(WRONG, 10, epsilon=1.0),

@@ -44,7 +44,7 @@ from geomdp.bounds.checker.code_packings import (
     verify_blocks,
     verify_signs,
 )
-from geomdp.bounds.checker.lines import _lengths, _risks
+from geomdp.bounds.checker.lines import _known_risks, _lengths
 from geomdp.bounds.checker.listed import _largest_distance, answers_of, verify_listed
 from geomdp.bounds.checker.reading import (
     CLOSE,
@@ -59,7 +59,13 @@ from geomdp.bounds.checker.reading import (
     _depth_is_limited,
     read,
 )
-from geomdp.bounds.random_signs import RandomSignSets, ReedSolomonSets, Singletons, log_whole
+from geomdp.bounds.random_signs import (
+    RandomSignSets,
+    Sets,
+    log_whole,
+    reed_solomon_sets,
+    singletons,
+)
 from geomdp.workloads import Explicit, Histogram
 from tests.bounds.test_checker import rejected, saved
 
@@ -193,14 +199,17 @@ REJECTED: dict[str, tuple[Callable[[], object], str]] = {
     },
     **{
         f"spacing {spacing}, moment {moment}": (
-            lambda spacing=spacing, moment=moment: _risks(  # type: ignore[misc]
-                known_of(2, spacing), 1.0, moment
+            lambda spacing=spacing, moment=moment: _known_risks(  # type: ignore[misc]
+                known_of(2, spacing), Guarantee(1.0, 0.0, 0.0), 1, moment
             ),
             "spacing is out of range",
         )
         for spacing, moment in ((0.0, 2), (1.1, 2), (2.0, 2), (0.5, 1))
     },
-    "one point": (lambda: _risks(known_of(1, 1.0), 1.0, 2), "a prior has one point only"),
+    "one point": (
+        lambda: _known_risks(known_of(1, 1.0), Guarantee(1.0, 0.0, 0.0), 1, 2),
+        "a prior has one point only",
+    ),
 }
 
 
@@ -292,7 +301,7 @@ def test_a_stated_failure_is_that_of_the_union_bound(share: float) -> None:
             _check_union_bound(sets, queries, stated, tilt, deviation)
 
 
-def verified_signs(sets: Singletons | ReedSolomonSets) -> VerifiedPacking:
+def verified_signs(sets: Sets) -> VerifiedPacking:
     return verify_signs(Part(RandomSignSets(2000, sets).document(), Work(10**9)))
 
 
@@ -309,13 +318,13 @@ def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(
     with localcontext() as context:
         context.prec = 60
         most = float(((1 + (1 + 4 * (2 * Decimal(log_count)).exp()).sqrt()) / 2).ln())
-    assert verified_signs(Singletons(log_count)).log_count <= most
+    assert verified_signs(singletons(log_count)).log_count <= most
     assert log_whole(log_count) <= most + 2.0**-53 * (2 + most)
 
 
 @pytest.mark.parametrize(("prime", "degree"), [(17, 2), (9973, 3), (99991, 3), (65537, 3)])
 def test_random_signs_have_no_more_sets_than_words(prime: int, degree: int) -> None:
-    sets = ReedSolomonSets(ReedSolomon(prime, 4, degree))
+    sets = reed_solomon_sets(ReedSolomon(prime, 4, degree))
     assert verified_signs(sets).log_count == math.log(prime**degree)
 
 

@@ -34,7 +34,7 @@ from geomdp.bounds import (
 from geomdp.bounds.checker.check import _checked
 from geomdp.bounds.checker.code_packings import least_weight
 from geomdp.bounds.checker.reading import Part, Work
-from geomdp.bounds.random_signs import RandomSignSets, ReedSolomonSets, Singletons
+from geomdp.bounds.random_signs import RandomSignSets, reed_solomon_sets, singletons
 from geomdp.cli import main
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
@@ -72,12 +72,12 @@ def listed(workload: Workload, alpha: float = 0.01) -> Bound:
 
 
 def two_sets() -> Bound:
-    families = [RandomSignSets(500, sets, 1e-3) for sets in (Singletons(1.2), FOUR_OF_68)]
+    families = [RandomSignSets(500, sets, 1e-3) for sets in (singletons(1.2), FOUR_OF_68)]
     return certify(families, epsilon=0.05, alpha=0.01)
 
 
 #: 17^2 sets, each of four of 68 elements.
-FOUR_OF_68 = ReedSolomonSets(ReedSolomon(17, 4, 2))
+FOUR_OF_68 = reed_solomon_sets(ReedSolomon(17, 4, 2))
 BOUNDS: dict[str, Callable[[], Bound]] = {
     "Hamming": lambda: certify([hamming()], epsilon=1.0, alpha=0.1),
     "add/remove": lambda: certify(

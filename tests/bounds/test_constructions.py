@@ -30,12 +30,11 @@ from geomdp.bounds.code_packings import (
 from geomdp.bounds.packings import exact_separated
 from geomdp.bounds.random_signs import (
     RandomSignSets,
-    ReedSolomonSets,
-    Singletons,
-    UnionBoundError,
     rate,
+    reed_solomon_sets,
+    singletons,
 )
-from geomdp.workloads import RandomSigns
+from geomdp.workloads import Marginals, RandomSigns
 from tests.stats import binomial_below
 
 METRIC = MeanL2()
@@ -84,7 +83,7 @@ def test_codes_have_their_distance() -> None:
 
 
 def test_reed_solomon_sets_of_the_sheet() -> None:
-    family = ReedSolomonSets(ReedSolomon(11, 6, 3))
+    family = reed_solomon_sets(ReedSolomon(11, 6, 3))
     sets = family.elements(family.code.words())
     assert sets.shape == (1331, 6)
     incidence = np.zeros((1331, 11 * 6))
@@ -96,14 +95,14 @@ def test_reed_solomon_sets_of_the_sheet() -> None:
 def test_reed_solomon_sets_have_element_numbers_within_int64() -> None:
     prime = prime_at_most(1 << 59)
     word = ReedSolomon(prime, 16, 2).evaluate(np.array([[prime - 1, 0]]))
-    largest = ReedSolomonSets(ReedSolomon(prime, 16, 2)).elements(word).max()
+    largest = reed_solomon_sets(ReedSolomon(prime, 16, 2)).elements(word).max()
     assert largest == 16 * prime - 1
 
 
 @pytest.mark.statistical
 def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None:
     # The bound fails for a random sign matrix with probability at most `failure`.
-    sets = ReedSolomonSets(ReedSolomon(7, 4, 2))
+    sets = reed_solomon_sets(ReedSolomon(7, 4, 2))
     failure, failed, draws = 2.0**-10, 0, 12
     for seed in range(draws):
         family = RandomSignSets(600, sets, failure, seed)
@@ -130,8 +129,8 @@ def test_the_moment_bound_holds_for_flat_vectors() -> None:
 
 
 def test_too_many_sets_for_the_queries_are_refused() -> None:
-    with pytest.raises(UnionBoundError, match="fewer sets or more queries"):
-        RandomSignSets(10, ReedSolomonSets(ReedSolomon(11, 6, 3)))
+    with pytest.raises(SideConditionError, match="fewer sets or more queries"):
+        RandomSignSets(10, reed_solomon_sets(ReedSolomon(11, 6, 3)))
     with pytest.raises(SideConditionError, match="more queries"):
         random_sign_bound(10, 100.0, epsilon=1.0, alpha=0.01)
     with pytest.raises(SideConditionError, match="separation must be at least"):
@@ -140,11 +139,11 @@ def test_too_many_sets_for_the_queries_are_refused() -> None:
 
 def test_packings_have_a_whole_number_of_sets() -> None:
     # e^2.5 = 12.18 is rounded down to 12 elements, so each element has 11 others.
-    assert RandomSignSets(500, Singletons(2.5)).log_others == pytest.approx(math.log(11), rel=1e-14)
+    assert RandomSignSets(500, singletons(2.5)).log_others == pytest.approx(math.log(11), rel=1e-14)
 
 
 def test_universes_beyond_any_list() -> None:
-    family = RandomSignSets(40_000, Singletons(1000.0))
+    family = RandomSignSets(40_000, singletons(1000.0))
     assert family.log_others == 1000.0
     bound = certify([family], epsilon=1.0, alpha=0.01)
     # A data set has at most 999 copies of one element, because (number of copies) * epsilon must
@@ -228,7 +227,9 @@ def test_projected_identity_of_the_sheet(width: int, attributes: int) -> None:
 def test_listed_marginal_blocks_are_separated(family: MarginalBlocks) -> None:
     records = block_records(family, family.functions.words())
     elements, rows = np.unique(records.reshape(-1, family.attributes), axis=0, return_inverse=True)
-    listed = Packing(family.workload, elements, rows.reshape(len(records), -1))
+    listed = Packing(
+        Marginals(family.attributes, family.width), elements, rows.reshape(len(records), -1)
+    )
     for metric in (METRIC, WorstCase()):
         found = listed.separation(metric) + 2 * listed.rounding
         assert found >= family.separation(metric) > 0

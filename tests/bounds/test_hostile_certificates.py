@@ -36,7 +36,7 @@ from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker import reading
 from geomdp.bounds.guessing import DistantElements, SeparatedElements
 from geomdp.bounds.problem import rounded_down, rounded_up
-from geomdp.bounds.random_signs import RandomSignSets, Singletons
+from geomdp.bounds.random_signs import RandomSignSets, singletons
 from geomdp.privacy import ZCDP
 from geomdp.workloads import Explicit, Histogram, Prefixes
 from tests.bounds.test_checker import BOUNDS, FOUR_OF_68, Document, saved, seal, two_sets
@@ -113,7 +113,7 @@ def test_packings_refuse_answers_whose_means_overflow() -> None:
 
 
 def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) -> None:
-    families = [RandomSignSets(500, sets, 0.9) for sets in (Singletons(1.2), FOUR_OF_68)]
+    families = [RandomSignSets(500, sets, 0.9) for sets in (singletons(1.2), FOUR_OF_68)]
     problem = Problem(0.05, 0.01)
     rungs = tuple(packing_rung(family, problem) for family in families)
     assert rungs[0].last < rungs[1].last
@@ -132,10 +132,10 @@ def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) ->
 def test_the_union_bound_holds_exactly_for_any_number_of_queries(
     queries: int, log_count: float
 ) -> None:
-    family = RandomSignSets(queries, Singletons(log_count), 1e-6)
+    family = RandomSignSets(queries, singletons(log_count), 1e-6)
     with localcontext() as context:
         context.prec = 100
-        x, delta = Decimal(family.tilt), Decimal(family.deviation)
+        x, delta = Decimal(family.document()["tilt"]), Decimal(family.deviation)
         # In the notation of `verify_signs`, E Y^4 <= 3 - 1/s = 2 for sets of s = 1 element, so
         # E e^(-x Y^2) <= 1 - x + 2 x^2 / 2.
         moment = 1 - x + x * x
@@ -146,7 +146,7 @@ def test_the_union_bound_holds_exactly_for_any_number_of_queries(
 
 def test_a_deviation_too_small_for_many_queries_is_rejected(tmp_path: Path) -> None:
     problem = Problem(1e-3, 1e-3)
-    family = RandomSignSets(10**17, Singletons(1e15), 1e-6)
+    family = RandomSignSets(10**17, singletons(1e15), 1e-6)
     path = tmp_path / "many.json"
     Certificate(problem, (packing_rung(family, problem),)).save(path)
     assert check_certificate(path).records > 0

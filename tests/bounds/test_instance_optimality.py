@@ -9,7 +9,7 @@ import pytest
 
 from geomdp.bodies import VPolytope
 from geomdp.bounds import SideConditionError
-from geomdp.bounds.chaining import instance_optimality
+from geomdp.bounds.widths import instance_optimality
 from geomdp.geometry import gaussian_width
 from geomdp.workloads import (
     Explicit,

@@ -29,7 +29,7 @@ from geomdp.bounds.count_risks import (
     paired_line,
     smooth_line,
 )
-from geomdp.bounds.orthogonal_lines import STEP_EPSILONS
+from geomdp.bounds.lines import STEP_EPSILONS
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Histogram, Marginals, Prefixes, Workload
 from tests.bounds.best_mechanism import least_count_error

@@ -22,7 +22,7 @@ from geomdp.bounds import (
     WorstCase,
     additive_noise_error,
     check_certificate,
-    orthogonal_lines,
+    lines,
     orthogonal_lines_bound,
     orthogonal_lines_error,
     private_line,
@@ -31,7 +31,7 @@ from geomdp.bounds.certificates import rungs_of_plans
 from geomdp.bounds.checker.lines import _lengths
 from geomdp.bounds.checker.reading import Part, Work
 from geomdp.bounds.count_risks import Accuracy
-from geomdp.bounds.orthogonal_lines import (
+from geomdp.bounds.lines import (
     ASCENT_STEPS,
     OrthogonalLines,
     coordinates,
@@ -122,7 +122,7 @@ def test_the_climb_never_descends(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(5).standard_normal((40, 12))
     sums = []
     for steps in range(ASCENT_STEPS + 1):
-        monkeypatch.setattr(orthogonal_lines, "ASCENT_STEPS", steps)
+        monkeypatch.setattr(lines, "ASCENT_STEPS", steps)
         sums.append(float((widest_frame(points, 6)[1] ** 2).sum()))
     assert (np.diff(sums) >= -1e-9 * sums[-1]).all()
     assert sums[1] > sums[0]
@@ -159,7 +159,7 @@ def test_one_query_needs_what_one_line_does() -> None:
         assert (rung.first, rung.last) == (8, math.floor(plan.scale / 0.05))
         assert rungs_of_plans([plan], plan.scale / 7.9) == []
         every, half = (
-            line_plans(W, gd.PureDP(epsilon), metric, adjacency)
+            line_plans(W, Problem(epsilon, 1.0, metric, adjacency))
             for epsilon, adjacency in zip((1.0, 0.5), Adjacency, strict=True)
         )
         assert [plan.scale for plan in every] == [plan.scale for plan in half]
@@ -213,7 +213,7 @@ def test_no_added_noise_is_below_its_bound(name: str) -> None:
 
 
 def test_plans_use_more_records_for_more() -> None:
-    plans = line_plans(TABLES, PRIVACY, RMS(), Adjacency.REPLACE_ONE)
+    plans = line_plans(TABLES, Problem(1.0, 1.0, RMS()))
     assert plans[0].records == 1
     for before, after in itertools.pairwise(plans):
         assert before.records < after.records

@@ -26,7 +26,7 @@ from geomdp.bounds import (
 )
 from geomdp.bounds.packings import means_of, spread_out
 from geomdp.bounds.problem import MEAN_L2
-from geomdp.bounds.random_signs import ReedSolomonSets
+from geomdp.bounds.random_signs import reed_solomon_sets
 from geomdp.workloads import (
     Explicit,
     Histogram,
@@ -59,7 +59,7 @@ def levels(sizes: list[int]) -> IntArray:
 def sign_sets(W: Workload) -> list[Packing]:
     """All elements, and the sets of the Reed-Solomon code of prime 11, length 6 and degree 3."""
     code = ReedSolomon(11, 6, 3)
-    sets = ReedSolomonSets(code).elements(code.words())
+    sets = reed_solomon_sets(code).elements(code.words())
     return [*single(np.arange(66))(W), Packing(W, np.arange(66), sets, "Reed-Solomon")]
 
 

@@ -24,8 +24,8 @@ from geomdp.bounds import (
 )
 from geomdp.bounds.checker.lines import _least_tail, _length
 from geomdp.bounds.checker.reading import Part, Work
-from geomdp.bounds.query_lines import (
-    _plans,
+from geomdp.bounds.lines import (
+    _query_plans,
     found_lines,
     least_tails,
     query_line_rungs,
@@ -75,7 +75,7 @@ def test_no_independent_noise_is_better_and_none_is_needed(epsilon: float) -> No
 
     It is above 0.7 times this mean.
     """
-    plans = _plans(Prefixes(64), epsilon)
+    plans = _query_plans(Prefixes(64), epsilon)
     rng, shape = np.random.default_rng(1), (20_000, 63)
     parts = rng.geometric(-math.expm1(-epsilon), (2, *shape))
     largest = np.abs(parts[0] - parts[1]).max(axis=1)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from geomdp.bounds import upper
-from geomdp.bounds.upper import interactive, near_contraction_width
-from geomdp.bounds.upper import offline as smooth
-from geomdp.bounds.upper.offline import second_moment_error
+from geomdp.bounds.upper import near_contraction_width, theorems
+from geomdp.bounds.upper.theorems import second_moment_error
 from geomdp.mechanisms import (
     Ball,
     Covariance,
@@ -133,7 +132,7 @@ def test_online_theorem_and_the_construction_here():
     """Theorem 3.3 implies Theorem 3.8; the construction of the library has a smaller error."""
     rule, n, k, beta = SparseMultiplicativeWeights(4), 10**9, 1000, 0.05
     privacy = ApproxDP(0.5, 1e-6)
-    alpha = interactive.online_accuracy(rule.bound, n=n, queries=k, privacy=privacy, beta=beta)
+    alpha = theorems.online_accuracy(rule.bound, n=n, queries=k, privacy=privacy, beta=beta)
     logs = math.log(4 / 1e-6) * math.log(k / beta)
     closed = math.sqrt(6000 * math.sqrt(math.log(rule.slots(alpha)) + 1) * logs / (0.5 * n))
     np.testing.assert_allclose(alpha, closed, rtol=1e-9)
@@ -145,9 +144,7 @@ def test_online_theorem_and_the_construction_here():
 def test_iterative_theorem_bounds_the_construction(privacy):
     size, count, n, beta = 16, 20, 10**7, 0.05
     rule = MultiplicativeWeights(size)
-    alpha = interactive.iterative_accuracy(
-        rule.bound, n=n, queries=count, privacy=privacy, beta=beta
-    )
+    alpha = theorems.iterative_accuracy(rule.bound, n=n, queries=count, privacy=privacy, beta=beta)
     rng = np.random.default_rng(0)
     queries = [DenseQuery(row) for row in rng.random((count, size))]
     built = IterativeConstruction(rule, EnumeratedQueries(queries), n=n, privacy=privacy, beta=beta)
@@ -163,9 +160,9 @@ def test_iterative_theorem_bounds_the_construction(privacy):
 def test_smooth_rates():
     """For K = 2 d the error is C n^(-1/2) (SM-TAB), and epsilon > 1 does not lower it (DISC-17)."""
     at = {"epsilon": 1.0, "constant": 3.0}
-    np.testing.assert_allclose(smooth.smooth_accuracy(2, 4, n=10_000, **at), 0.03, rtol=1e-12)
-    large = smooth.smooth_accuracy(2, 4, n=10_000, epsilon=50.0, constant=3.0)
-    assert large == smooth.smooth_accuracy(2, 4, n=10_000, **at)
+    np.testing.assert_allclose(theorems.smooth_accuracy(2, 4, n=10_000, **at), 0.03, rtol=1e-12)
+    large = theorems.smooth_accuracy(2, 4, n=10_000, epsilon=50.0, constant=3.0)
+    assert large == theorems.smooth_accuracy(2, 4, n=10_000, **at)
 
 
 BOUND = MultiplicativeWeights(9).bound

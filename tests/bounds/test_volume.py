@@ -16,7 +16,7 @@ from geomdp.bodies import (
     VPolytope,
     neighbour_body,
 )
-from geomdp.bounds.volume import count_error, urysohn, volume_radii
+from geomdp.bounds.widths import count_error, urysohn, volume_radii
 from geomdp.geometry import gaussian_width, volume_radius
 from geomdp.mechanisms import Cone, KNorm, Laplace
 from geomdp.privacy import Adjacency, PureDP

@@ -30,7 +30,7 @@ from experiments.lower_bounds.factorisation_norms import (
     radii,
     squared_norm,
 )
-from geomdp.bounds.orthogonal_lines import OrthogonalLines, coordinates, widest_frame
+from geomdp.bounds.lines import OrthogonalLines, coordinates, widest_frame
 from geomdp.workloads import explicit_answers
 
 FloatArray = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.sparse.distortion import measured_distortion
-from geomdp.bounds.upper import offline as sizes
+from geomdp.bounds.upper import theorems as sizes
 from geomdp.mechanisms import (
     DigestedElements,
     GaussianRows,

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import geomdp.bounds.upper.interactive as accuracy
+import geomdp.bounds.upper.theorems as accuracy
 import geomdp.mechanisms.interactive.sparse_vector as scales
 from geomdp.mechanisms import AboveThreshold, Answer, NumericSparse, PrintedNumericSparse, Sparse
 from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Ledger, PureDP

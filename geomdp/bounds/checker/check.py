@@ -26,7 +26,6 @@ from geomdp.bounds.checker.reading import (
     CLOSE,
     MEASURES,
     CertificateRejected,
-    Measure,
     Part,
     Stated,
     Verified,
@@ -124,10 +123,8 @@ def _checked(document: Part) -> Checked:
     require(len(subjects) == 1, f"the rungs are for {len(subjects)} workloads, not for one")
     stated = document.whole("lower_bound")
     require(stated == reach, f"lower_bound is {reach}, the file says {stated}")
-    require(
-        failure < 1,
-        f"failure probabilities of the rungs must add up to less than 1, got {failure:.6g}",
-    )
+    added = f"failure probabilities of the rungs must add up to less than 1, got {failure:.6g}"
+    require(failure < 1, added)
     if failure > 0:
         conditions.append(
             f"together these hold with probability at least 1 - {rounded_up(failure)}"
@@ -169,21 +166,17 @@ def _check_rung(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
         return verify_query_lines(rung, problem)
     if kind in TYPES:
         return verify_guesses(rung, problem)
-    found = _packing(family, problem.measure)
-    return (found, *_check_packing(rung, found, problem))
-
-
-def _packing(family: Part, measure: Measure) -> VerifiedPacking:
-    kind = family.word("type")
     if kind == "listed":
-        return verify_listed(family, measure.norm)
-    if kind == "random signs":
-        return verify_signs(family)
-    if kind == "marginal blocks":
-        return verify_blocks(family, measure)
-    if kind == "code words":
-        return verify_words(family, measure)
-    raise CertificateRejected(f"the family {kind!r} is unknown")
+        found = verify_listed(family, problem.measure.norm)
+    elif kind == "random signs":
+        found = verify_signs(family)
+    elif kind == "marginal blocks":
+        found = verify_blocks(family, problem.measure)
+    elif kind == "code words":
+        found = verify_words(family, problem.measure)
+    else:
+        raise CertificateRejected(f"the family {kind!r} is unknown")
+    return (found, *_check_packing(rung, found, problem))
 
 
 def _check_packing(rung: Part, found: VerifiedPacking, problem: Stated) -> tuple[int, int]:
@@ -220,10 +213,8 @@ def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, i
     require(rho >= 1, f"separation is {rho:.9g} times the required separation")
     first, last = rung.whole("first"), rung.whole("last")
     start = first // size
-    require(
-        first == start * size and start <= copies,
-        f"first is not a multiple of {size}, or too large",
-    )
+    possible = first == start * size and start <= copies
+    require(possible, f"first is not a multiple of {size}, or too large")
     gapless = start * size * (rho - 1) >= (size - 1) * (1 + MARGIN)
     require(gapless, f"not all numbers of records from {first} on are excluded")
     earlier = (start - 1) * size * max(rho * (1 - ROUNDING) - 1, 0) >= size - 1

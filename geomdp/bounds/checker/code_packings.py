@@ -166,10 +166,8 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
     require(generators.shape[1] <= rest, f"words do not fit in the {rest} attributes left")
     require(functions.prime <= 1 << len(generators), "there are more symbols than words")
     each = rest // generators.shape[1]
-    require(
-        functions.length % each == 0,
-        f"{functions.length} words cannot be divided into records of {each} words",
-    )
+    indivisible = f"{functions.length} words cannot be divided into records of {each} words"
+    require(functions.length % each == 0, indivisible)
     size = functions.length // each
     require(size <= (side - 1) ** (width - 1), "there are more records than tuples of rows")
     part.work.spend(side**3)
@@ -366,10 +364,8 @@ def _check_union_bound(
     # The stated failure must not be far above the failure found. Tiny deviations are exempt: a
     # certificate rounds them up, so the failure found can be far smaller.
     least = stated - slack <= found or deviation <= CLOSE
-    require(
-        found <= stated and least,
-        f"the union bound gives a failure probability of e^{found:.9g}, not {failure:.9g}",
-    )
+    other = f"the union bound gives a failure probability of e^{found:.9g}, not {failure:.9g}"
+    require(found <= stated and least, other)
 
 
 def _sets(sets: Part) -> _Sets:

@@ -69,16 +69,12 @@ def verify_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     answers = _bounded_queries(family, listing.answers, problem.measure)
     lengths = _lengths(family, answers)
     steps, copies = rung.whole_array("steps", axes=1), rung.whole("copies")
-    require(
-        len(steps) == len(lengths),
-        f"the entry 'steps' must have one number for each of {len(lengths)} lines",
-    )
+    each = f"the entry 'steps' must have one number for each of {len(lengths)} lines"
+    require(len(steps) == len(lengths), each)
     require(bool(steps.min() >= 1), "a line has no step")
     risks = _known_risks(rung, problem.guarantee, copies * problem.changes, moment)
-    require(
-        sorted(risks) == sorted(set(steps.tolist())),
-        "the entry 'known' must have one risk for each value in 'steps'",
-    )
+    same = sorted(risks) == sorted(set(steps.tolist()))
+    require(same, "the entry 'known' must have one risk for each value in 'steps'")
     squares = sum(
         length**2 * risks[count] ** (2 / moment)
         for count, length in zip(steps.tolist(), lengths.tolist(), strict=True)
@@ -126,10 +122,8 @@ def _pairs(family: Part, answers: Vector) -> Rows:
 def _lengths(family: Part, answers: Vector) -> Vector:
     """Lengths |<u_j, w_j>|; the u_j are the columns of the polar factor of the weighted w_j."""
     pairs, weights = _pairs(family, answers), family.array("weights", axes=1)
-    require(
-        len(weights) == len(pairs) and bool((weights > 0).all()),
-        "weights are not one number above 0 per pair",
-    )
+    positive = len(weights) == len(pairs) and bool((weights > 0).all())
+    require(positive, "weights are not one number above 0 per pair")
     require(len(pairs) <= answers.shape[1], "there are more lines than queries")
     family.work.spend(len(pairs) ** 2 * (answers.shape[1] + 10 * len(pairs)))
     family.work.spend(20 * answers.shape[1] * len(pairs))
@@ -151,16 +145,9 @@ def _lengths(family: Part, answers: Vector) -> Vector:
 
 def _known_risks(rung: Part, guarantee: Guarantee, changes: int, moment: int) -> dict[int, float]:
     """Check all risks in the file; return the risk by the number of steps of `changes` changes."""
-    if guarantee.is_pure:
-        return _risks(rung, guarantee.epsilon * changes, moment)
     found = [verify_risk(line, guarantee, changes, moment) for line in rung.parts("known")]
     require(len(dict(found)) == len(found), "a number of steps has two risks")
     return dict(found)
-
-
-def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
-    """Check all risks in the file, for pure privacy; return the risk by the number of steps."""
-    return dict(verify_allowances(line, epsilon, 0.0, moment) for line in rung.parts("known"))
 
 
 # Lines along single queries.
@@ -205,9 +192,8 @@ def verify_query_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]
     # rounded to multiples of 5e-324.
     require_close(math.fsum(prior.tolist()), 1.0, "the sum of the prior")
     require(steps <= MOST_STEPS, f"a line has more than {MOST_STEPS} steps")
-    require(
-        epsilon * copies * steps <= MOST_QUERY_LOSS, "the steps of a line lose too much privacy"
-    )
+    loss = epsilon * copies * steps
+    require(loss <= MOST_QUERY_LOSS, "the steps of a line lose too much privacy")
     family.work.spend(20 * steps**3 + 50_000 * steps**2)
     largest = math.fsum(
         -math.expm1(count * math.log1p(-_least_tail(prior, epsilon * copies, width)))
@@ -271,8 +257,8 @@ def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> 
     """The number of steps, each of `changes` changes, and the checked risk of a line.
 
     A mechanism estimates t in {0, ..., T} by y, and the data sets of t and t + 1 are b changes
-    apart. A file names one of three arguments. `verify_allowances` explains the argument
-    "allowances", under (epsilon, delta)-DP.
+    apart. `verify_allowances` explains the argument for pure privacy. For another guarantee, a file
+    names one of three arguments, of which "allowances" is the same under (epsilon, delta)-DP.
 
     "pairs", for the uniform prior and the mean of |y - t|^p: this power is the integral over the u
     between t and y of 1 (p = 1) or 2 |u - t| (p = 2). Take u between s and s + 1, and pair t = s -
@@ -293,6 +279,8 @@ def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> 
 
         E (y - t)^2 >= (sum_t c_t)^2 / (sum_{t=0}^T ((c_t - c_{t-1})^2 + kappa c_{t-1}^2)^(1/2))^2.
     """
+    if guarantee.is_pure:
+        return verify_allowances(line, guarantee.epsilon * changes, 0.0, moment)
     argument = line.word("argument")
     if argument == "allowances":
         require(guarantee.delta > 0, "allowances prove nothing under zCDP")
@@ -332,10 +320,8 @@ def _differences(weights: list[float], chi_square: float) -> float:
     """The bound by "differences"; dividing by the largest weight makes underflow harmless."""
     largest = max(weights)
     padded = [0.0, *(weight / largest for weight in weights), 0.0]
-    roots = [
-        math.hypot(after - before, before * math.sqrt(chi_square))
-        for before, after in itertools.pairwise(padded)
-    ]
+    root = math.sqrt(chi_square)
+    roots = [math.hypot(y - x, x * root) for x, y in itertools.pairwise(padded)]
     return (math.fsum(padded) / math.fsum(roots)) ** 2
 
 
@@ -407,12 +393,8 @@ def verify_allowances(line: Part, epsilon: float, delta: float, moment: int) -> 
     # this sum: the condition that `_holds` checks stays the same.
     total = math.fsum(allowances.tolist()) / mass
     if delta > 0:
-        total -= (
-            delta
-            * _price(prior, allowances, epsilon, moment, spacing)
-            / mass
-            * (1 + PRICE_ROUNDING)
-        )
+        price = _price(prior, allowances, epsilon, moment, spacing)
+        total -= delta * price / mass * (1 + PRICE_ROUNDING)
     require_close(risk, total, "risk")
     require(risk <= total, f"risk is {total:.15g}, the file says {risk:.15g}")
     require(

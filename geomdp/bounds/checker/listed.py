@@ -9,6 +9,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -82,10 +83,7 @@ def _largest_distance(datasets: Codes) -> int:
     if datasets.shape[1] == 1:
         return int(datasets.min() != datasets.max())
     multisets = [Counter(row) for row in datasets.tolist()]
-    return max(
-        (sum((a - b).values()) for a, b in itertools.combinations(multisets, 2)),
-        default=0,
-    )
+    return max((sum((a - b).values()) for a, b in itertools.combinations(multisets, 2)), default=0)
 
 
 class Listing(NamedTuple):
@@ -124,10 +122,8 @@ def answers_of(part: Part) -> Listing:
 def _afford(workload: Part, elements: Codes, queries: int, passes: int, tables: int = 0) -> None:
     """Reject too many answers; spend the work of `passes` over them and of small `tables`."""
     # The product can have thousands of digits, so compare each factor first.
-    require(
-        queries <= MOST_ANSWERS and len(elements) * queries <= MOST_ANSWERS,
-        f"there are more than {MOST_ANSWERS} answers",
-    )
+    few = queries <= MOST_ANSWERS and len(elements) * queries <= MOST_ANSWERS
+    require(few, f"there are more than {MOST_ANSWERS} answers")
     workload.work.spend(passes * queries * (20 * len(elements) + 300))
     workload.work.spend(20_000 * passes * tables)
 
@@ -140,14 +136,6 @@ def _subsets(workload: Part, elements: Codes) -> Codes:
     require(bool(((elements == 0) | (elements == 1)).all()), "elements are not 0 or 1")
     _afford(workload, elements, math.comb(d, k), k)
     return np.array(list(itertools.combinations(range(d), k)))
-
-
-def _marginals(workload: Part, elements: Codes) -> Answers:
-    return _products(elements, _subsets(workload, elements))
-
-
-def _parities(workload: Part, elements: Codes) -> Answers:
-    return _products(1 - 2 * elements, _subsets(workload, elements))
 
 
 def _products(factors: Codes, subsets: Codes) -> Answers:
@@ -169,14 +157,8 @@ def _codes(workload: Part, elements: Codes) -> tuple[Codes, Codes]:
     return elements[:, None], np.arange(size)
 
 
-def _histogram(workload: Part, elements: Codes) -> Answers:
-    elements, codes = _codes(workload, elements)
-    return np.asarray(elements == codes, dtype=np.float64)
-
-
-def _prefixes(workload: Part, elements: Codes) -> Answers:
-    elements, codes = _codes(workload, elements)
-    return np.asarray(elements <= codes, dtype=np.float64)
+def _compared(relation: np.ufunc, workload: Part, elements: Codes) -> Answers:
+    return np.asarray(relation(*_codes(workload, elements)), dtype=np.float64)
 
 
 def _ranges(workload: Part, elements: Codes) -> Answers:
@@ -190,9 +172,8 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     levels = workload.whole_array("columns", axes=1).tolist()
     k, width = workload.whole("k", most=MOST_ATTRIBUTES), len(levels)
     require(k <= width <= MOST_ATTRIBUTES, f"k is above {width}, or there are too many columns")
-    require(
-        elements.ndim == 2 and elements.shape[1] == width, f"elements do not have {width} columns"
-    )
+    fitting = elements.ndim == 2 and elements.shape[1] == width
+    require(fitting, f"elements do not have {width} columns")
     inside = (elements >= 0).all() and (elements < np.array(levels)).all()
     require(bool(inside), "elements are not level codes of the columns")
     tables = math.comb(width, k)
@@ -223,10 +204,10 @@ def _cells(elements: Codes, table: tuple[int, ...], levels: list[int]) -> Answer
 #: For each name of a workload: the function that computes answers, and the names of the parameters
 #: of the workload.
 EVALUATORS: dict[str, tuple[Callable[[Part, Codes], Answers], tuple[str, ...]]] = {
-    "marginals": (_marginals, ("d", "k")),
-    "parities": (_parities, ("d", "k")),
-    "histogram": (_histogram, ("N",)),
-    "prefixes": (_prefixes, ("N",)),
+    "marginals": (lambda W, x: _products(x, _subsets(W, x)), ("d", "k")),
+    "parities": (lambda W, x: _products(1 - 2 * x, _subsets(W, x)), ("d", "k")),
+    "histogram": (partial(_compared, np.equal), ("N",)),
+    "prefixes": (partial(_compared, np.less_equal), ("N",)),
     "ranges": (_ranges, ("N",)),
     "marginal tables": (_tables, ("columns", "k")),
 }

@@ -238,9 +238,7 @@ def read(path: Path) -> Part:
     arrays = _arrays(path.with_suffix(".npz")) if names else {}
     require(sorted(arrays) == names, "arrays does not list the names in the .npz file")
     stated = document.pop("digest", None)
-    content = hashlib.sha256(
-        json.dumps(document, sort_keys=True, separators=(",", ":")).encode("utf-8")
-    )
+    content = hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
     for name in sorted(arrays):
         content.update(name.encode("utf-8") + np.ascontiguousarray(arrays[name]).tobytes())
     require(stated == content.hexdigest(), "the digest does not match the content")
@@ -292,10 +290,8 @@ def _arrays(path: Path) -> Arrays:
             members = archive.infolist()
             size = sum(member.file_size for member in members)
             require(size <= MAX_ARRAYS, f"the arrays are larger than {MAX_ARRAYS} bytes")
-            return {
-                member.filename.removesuffix(".npy"): _array(archive.read(member))
-                for member in members
-            }
+            names = [member.filename.removesuffix(".npy") for member in members]
+            return dict(zip(names, map(_array, map(archive.read, members)), strict=True))
     except CertificateRejected:
         raise
     except Exception as error:  # zipfile and NumPy raise many kinds for damaged files
@@ -307,18 +303,13 @@ def _array(content: bytes) -> npt.NDArray[Any]:
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     require(version in ((1, 0), (2, 0)), f"an array has format {version}")
-    header = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
+    known = np.lib.format
+    header = known.read_array_header_1_0 if version == (1, 0) else known.read_array_header_2_0
     shape, by_columns, dtype = header(file)
     rest = content[file.tell() :]
     require(dtype.kind in "iuf", "an array does not hold numbers")
-    require(
-        math.prod(shape) * dtype.itemsize == len(rest),
-        "the length of an array does not match its header",
-    )
+    complete = math.prod(shape) * dtype.itemsize == len(rest)
+    require(complete, "the length of an array does not match its header")
     flat = np.frombuffer(rest, dtype)
     return flat.reshape(shape, order="F" if by_columns else "C")
 

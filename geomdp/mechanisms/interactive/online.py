@@ -12,7 +12,7 @@ from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import RandomState
 from geomdp._validation import probability, require_type, whole
-from geomdp.bounds.upper.interactive import numeric_sparse
+from geomdp.bounds.upper.theorems import numeric_sparse
 from geomdp.mechanisms.interactive.sparse_vector import Answer, NumericSparse
 from geomdp.mechanisms.interactive.updates import (
     Hypothesis,

@@ -1,10 +1,10 @@
-"""Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
+"""Lower bounds for any workload from lines of data sets: choice of the lines and of their steps.
 
-On each of several orthogonal lines of data sets, a mechanism must estimate one number.
-`geomdp.bounds.checker.lines` has the proof and the notation; `Accuracy` finds the numbers lambda_j.
-The frame U = (u_1, ..., u_i) is the polar factor of W D, for W = (w_1, ..., w_i) and a diagonal
-matrix D of weights above 0. With S = (D W^T W D)^(1/2), U^T W D = S gives delta_j = S_jj / D_jj, so
-only inner products of answers are needed.
+On each of several lines, orthogonal or along single queries, a mechanism must estimate one number.
+`geomdp.bounds.checker.lines` has the proofs and the notation; `Accuracy` finds the numbers lambda_j
+of orthogonal lines. Their frame U = (u_1, ..., u_i) is the polar factor of W D, for
+W = (w_1, ..., w_i) and a diagonal matrix D of weights above 0. With S = (D W^T W D)^(1/2),
+U^T W D = S gives delta_j = S_jj / D_jj, so only inner products of answers are needed.
 
 Relatives: Bhaskara-Dadush-Krishnaswamy-Talwar 2012 (volumes in orthogonal subspaces), Acharya-Sun-
 Zhang 2020 (arXiv 2004.06830, a private Assouad lemma), and Nikolov-Tang 2023 (arXiv 2301.13850, all
@@ -36,19 +36,33 @@ from geomdp.bounds.certificates import (
     rungs_of_plans,
 )
 from geomdp.bounds.count_risks import LONGEST, MOST_EPSILON, MOST_STEP, Accuracy
-from geomdp.bounds.packings import PairedElements, elements_or_sample
-from geomdp.bounds.problem import (
-    CHANGES,
-    MEAN_L2,
-    Bound,
-    Metric,
-    Problem,
-    WorstCase,
-    stated_privacy,
-)
+from geomdp.bounds.packings import elements_or_sample
+from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.privacy import Adjacency, Privacy
-from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class PairedElements:
+    """Pairs (i, 2) of row numbers of `elements` (E, ...), records of the workload's universe."""
+
+    workload: Workload
+    elements: npt.NDArray[Any]
+    pairs: IntArray
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.workload!r}, {len(self.pairs)} pairs)"
+
+    @cached_property
+    def answers(self) -> FloatArray:
+        """Answers of the elements to all queries: (E, k)."""
+        return bounded_answers(self.workload, self.elements)
+
+    @cached_property
+    def differences(self) -> FloatArray:
+        """w_1, ..., w_i: the differences (i, k) of the answers of the pairs."""
+        return np.asarray(self.answers[self.pairs[:, 0]] - self.answers[self.pairs[:, 1]])
+
 
 #: Eigenvalues of D W^T W D below this share of the largest eigenvalue are set to 0, which lowers S.
 #: Rounding changes an eigenvalue by about 2^-52 times the largest eigenvalue. The root of an
@@ -97,13 +111,12 @@ class OrthogonalLines(PairedElements):
         return np.asarray(unit * np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
-        used, rows = np.unique(self.pairs, return_inverse=True)
         some = {} if self.queries is None else {"queries": self.queries}
         return {
             "type": "orthogonal lines",
             **some,
-            **listing_document(self.workload, self.elements[used], self.answers[used]),
-            "pairs": rows.reshape(self.pairs.shape),
+            **listing_document(self.workload, self.elements, self.answers),
+            "pairs": self.pairs,
             "weights": self.weights,
         }
 
@@ -127,8 +140,6 @@ def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accur
     return Plan("lines", lines, copies * int(steps.sum()), made_of, constants, lists)
 
 
-# Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
-#
 # More steps on a line prove a larger error, but need more records. So a step has a price, and the
 # steps on each line maximise its part in the squared error minus the price.
 
@@ -206,7 +217,7 @@ def orthogonal_lines_error(
     >>> round(error, 5), round(noise.predicted_rmse.value, 5)
     (0.01575, 0.02049)
     """
-    plans = line_plans(workload, stated_privacy(epsilon, privacy), metric, adjacency)
+    plans = line_plans(workload, Problem(epsilon, 1.0, metric, adjacency, privacy))
     within = [plan.scale for plan in plans if plan.records <= whole(n, "n")]
     return max(within, default=0.0) / n
 
@@ -237,25 +248,20 @@ def additive_noise_error(
     >>> round(few, 4), round(every, 4)  # projections improve answers for few records
     (0.8004, 0.2634)
     """
-    plans = line_plans(workload, stated_privacy(epsilon, privacy), metric, adjacency)
+    plans = line_plans(workload, Problem(epsilon, 1.0, metric, adjacency, privacy))
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
 
 
 def line_rungs(workload: Workload, problem: Problem) -> list[Rung]:
     """One rung for each plan that excludes at least one number of records."""
-    plans = line_plans(workload, problem.guarantee, problem.metric, problem.adjacency)
-    return rungs_of_plans(plans, problem.alpha)
+    return rungs_of_plans(line_plans(workload, problem), problem.alpha)
 
 
-def line_plans(
-    workload: Workload, privacy: Privacy, metric: Metric, adjacency: Adjacency
-) -> tuple[Plan, ...]:
-    """Plans for a workload, in increasing order of the number of records and of the scale."""
+def line_plans(workload: Workload, problem: Problem) -> tuple[Plan, ...]:
+    """Plans for a workload, in increasing order of records and scale; `alpha` does not matter."""
     require_type(workload, Workload, "workload")
-    require_type(metric, Metric, "metric")
-    changes = CHANGES[checked_adjacency(adjacency)]
-    largest = isinstance(metric, WorstCase)
-    return _plans(workload, Accuracy(privacy, changes, metric.moment, largest))
+    metric, largest = problem.metric, isinstance(problem.metric, WorstCase)
+    return _plans(workload, Accuracy(problem.guarantee, problem.changes, metric.moment, largest))
 
 
 @lru_cache(maxsize=32)
@@ -324,9 +330,8 @@ def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
     points = coordinates(centred)
     rank = points.shape[1]
     sizes = [round(FRAME_RATIO**i) for i in range(64) if FRAME_RATIO**i < rank]
-    return tuple(
-        _lines(workload, elements, points, size, None) for size in sorted({*sizes, rank} - {0})
-    )
+    chosen = sorted({*sizes, rank} - {0})
+    return tuple(_lines(workload, elements, points, size, None) for size in chosen)
 
 
 @lru_cache(maxsize=8)
@@ -412,9 +417,8 @@ def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
     starts = (np.eye(rank, size), np.linalg.qr(random)[0])
-    return max(
-        (_ascend(points, start) for start in starts), key=lambda found: (found[1] ** 2).sum()
-    )
+    found = [_ascend(points, start) for start in starts]
+    return max(found, key=lambda frame: (frame[1] ** 2).sum())
 
 
 def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -436,3 +440,224 @@ def _widest(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray
     pairs = np.column_stack([along.argmax(axis=0), along.argmin(axis=0)])
     columns = np.arange(frame.shape[1])
     return pairs, along[pairs[:, 0], columns] - along[pairs[:, 1], columns]
+
+
+# Lower bound on the largest error over the queries, from lines along single queries.
+#
+# C grows like ln(g) / epsilon for large T, unlike the bounds from orthogonal lines for root mean
+# squares. For small epsilon b, large T and a smooth prior that is small at both ends, C is close to
+# delta (1 + 1/2 + ... + 1/g) / epsilon: the expected largest absolute value of g independent
+# Laplace variables of scale delta / epsilon.
+
+#: Relative margin by which C is rounded down. The rounding errors of p(m) are below
+#: (T + epsilon b T) 2^-51.
+QUERY_MARGIN = 1e-10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryLines(PairedElements):
+    """Pairs of elements that differ in their own query and agree in the queries of earlier pairs.
+
+    Pair j, x_j and x'_j, belongs to number j of `queries` (g,).
+    """
+
+    queries: IntArray
+
+    @cached_property
+    def length(self) -> float:
+        """delta: the least difference of the answers of a pair to its own query."""
+        return float(np.abs(np.diag(self.differences[:, self.queries])).min())
+
+    def last(self, count: int) -> QueryLines:
+        """The last `count` pairs."""
+        used, rows = np.unique(self.pairs[-count:], return_inverse=True)
+        pairs = rows.reshape(count, 2)
+        return QueryLines(self.workload, self.elements[used], pairs, self.queries[-count:])
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "type": "query lines",
+            **listing_document(self.workload, self.elements, self.answers),
+            "pairs": self.pairs,
+            "queries": self.queries,
+        }
+
+
+#: `MAX_COMPARED` is the largest number E^2 k of comparisons of answers, for k queries and E > 2
+#: elements. `MAX_QUERIES` is the largest number of queries for which lines are sought.
+MAX_COMPARED, MAX_QUERIES = 1 << 24, 1 << 9
+#: Largest number of lines. The bound grows with the logarithm of the number of lines.
+MOST_LINES = 64
+#: Least difference of the two answers of a pair to its query, divided by the range of the answers
+#: of the sample to this query.
+LEAST_SHARE = 0.5
+#: Queries with at most this range are left out. `check_certificate` rejects smaller numbers, and
+#: half of the range 5e-324 would be rounded to 0.
+LEAST_RANGE = 1e-100
+#: Numbers of steps that are tried for each line.
+QUERY_STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+#: The numbers of copies that are tried are 1 and, for each of these values, the largest number with
+#: which the privacy loss of one step of a line is at most the value.
+QUERY_STEP_EPSILONS = (0.25, 1.0)
+
+
+def query_lines_bound(
+    workload: Workload,
+    *,
+    epsilon: float,
+    alpha: float,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> Bound:
+    """Unconditional lower bound on sample complexity for the largest error, from query lines.
+
+    Cost: O(E^2 k) for E elements, once for each workload.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries, on a universe of any size. Of a large universe, a sample with a public seed is
+        used.
+    epsilon, alpha, adjacency : as for `Problem`
+        Privacy, error and the neighbour relation. The error is measured by `WorstCase`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.bounds.query_lines_bound(gd.workloads.Prefixes(32), epsilon=1.0, alpha=0.003)
+    Bound(sc > 1097, 0 assumptions)
+    """
+    require_type(workload, Workload, "workload")
+    problem = Problem(epsilon, alpha, WorstCase(), adjacency)
+    reason = f"lines along single queries do not exclude the error {alpha:.4g} with one record"
+    return covering_bound(query_line_rungs(workload, problem), problem, [reason])
+
+
+def query_line_rungs(workload: Workload, problem: Problem) -> list[Rung]:
+    """One rung for each plan that excludes a record, for `WorstCase` and pure privacy only."""
+    assert isinstance(problem.metric, WorstCase)
+    plans = _query_plans(workload, problem.pure_epsilon * problem.changes)
+    return rungs_of_plans(plans, problem.alpha)
+
+
+@lru_cache(maxsize=32)
+def _query_plans(workload: Workload, epsilon: float) -> tuple[Plan, ...]:
+    """Plans for the lines, steps and copies that are tried, without dominated plans."""
+    lines = found_lines(workload)
+    return () if lines is None else best_plans(_all_query_plans(lines, epsilon))
+
+
+def _all_query_plans(lines: QueryLines, epsilon: float) -> Iterator[Plan]:
+    """The plan with the best prior, for each number of lines, steps and copies that is tried.
+
+    With T steps of b copies, its scale is C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g).
+    """
+    all_pairs = len(lines.pairs)
+    sizes = {*(round(math.sqrt(2) ** i) for i in range(2 * all_pairs.bit_length())), all_pairs}
+    subsets = [lines.last(size) for size in sorted(sizes) if size <= all_pairs]
+    most = (max(1, math.floor(step / epsilon)) for step in QUERY_STEP_EPSILONS)
+    for copies in sorted({1, *most}):
+        one = epsilon * copies
+        for steps in QUERY_STEPS:
+            if one > MOST_STEP or one * steps > MOST_EPSILON:
+                continue
+            tails, priors = tails_of_priors(steps, one), smooth_priors(steps)
+            for subset in subsets:
+                count = len(subset.pairs)
+                sums = (-np.expm1(count * np.log1p(-tails))).sum(axis=1)
+                best = int(sums.argmax())
+                scale = copies * subset.length / 2 * float(sums[best]) * (1 - QUERY_MARGIN)
+                made_of = (
+                    f"{count} lines for one query each, of {steps} steps of {copies} replacements"
+                )
+                constants = {"copies": copies, "steps": steps, "scale": scale}
+                lists = {"prior": priors[best]}
+                yield Plan("query lines", subset, copies * steps * count, made_of, constants, lists)
+
+
+@lru_cache(maxsize=8)
+def found_lines(workload: Workload) -> QueryLines | None:
+    """The lines found for a workload; None if no query tried has a range above `LEAST_RANGE`."""
+    k = workload.n_queries
+    most = max(2, math.isqrt(MAX_COMPARED // k))
+    elements = elements_or_sample(workload, most, PUBLIC_SEED)
+    answers = bounded_answers(workload, elements)
+    considered = np.unique(np.linspace(0, k - 1, min(k, MAX_QUERIES)).astype(int))
+    considered = considered[np.ptp(answers[:, considered], axis=0) > LEAST_RANGE]
+    if len(considered) == 0:
+        return None
+    pairs = _cleanest_pairs(answers, considered)
+    changed = answers[pairs[:, 0]][:, considered] != answers[pairs[:, 1]][:, considered]
+    order = _last_to_first(changed)[::-1]
+    used, rows = np.unique(pairs[order], return_inverse=True)
+    return QueryLines(workload, elements[used], rows.reshape(-1, 2), considered[order])
+
+
+def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:
+    """For each query, the pair of rows far apart in it that differ in the fewest columns."""
+    chosen = answers[:, queries]
+    least = LEAST_SHARE * np.ptp(chosen, axis=0)
+    fewest = np.full(len(queries), answers.shape[1] + 1)
+    pairs = np.zeros((len(queries), 2), dtype=np.int64)
+    for row in range(len(answers)):
+        counts = (answers != answers[row]).sum(axis=1)
+        far = np.abs(chosen - chosen[row]) >= least
+        numbers = np.where(far, counts[:, None], answers.shape[1] + 1)
+        partners = numbers.argmin(axis=0)
+        number = numbers[partners, np.arange(len(queries))]
+        better = number < fewest
+        fewest[better] = number[better]
+        pairs[better] = np.column_stack([np.full(len(queries), row), partners])[better]
+    return pairs
+
+
+def _last_to_first(changed: np.ndarray) -> IntArray:
+    """Queries in an order in which no pair changes a later query; `changed` is (pair, query)."""
+    free = np.ones(len(changed), dtype=bool)
+    order: list[int] = []
+    while free.any() and len(order) < MOST_LINES:
+        numbers = np.where(free, changed[:, free].sum(axis=1), len(changed) + 1)
+        order.append(int(numbers.argmin()))
+        free &= ~changed[order[-1]]
+    return np.array(order, dtype=np.int64)
+
+
+# A lower bound on the chance that a count is outside a range chosen from a private output.
+#
+# With a prior pi on the count t in {0, ..., T}, and q = e^-epsilon for an epsilon-DP step, t is
+# outside any m consecutive numbers W with a probability of at least
+#
+#     p(m) = min over c and W of (sum over t outside W of pi_t q^|t - c|) / (sum_t pi_t q^|t - c|).
+#
+# `geomdp.bounds.checker.lines` has the proof (derived here). For a flat prior and large T,
+# q^|t - c| is the posterior of discrete Laplace noise (Ghosh-Roughgarden-Sundararajan 2009).
+
+#: Priors that are tried: powers of sin(pi (t + 1) / (T + 2)). If t is near an end of {0, ..., T},
+#: the numbers close to t are mostly on one side of it, so a range that begins at this end is likely
+#: to contain t. Priors that are small at the ends give little weight to this easy case.
+POWERS = (0.0, 1.0, 1.5, 2.0, 4.0)
+
+
+def smooth_priors(steps: int) -> list[FloatArray]:
+    """Priors on {0, ..., T} for T = `steps`."""
+    heights = np.sin(np.pi * (np.arange(steps + 1) + 1) / (steps + 2))
+    return [heights**power / (heights**power).sum() for power in POWERS]
+
+
+@lru_cache(maxsize=256)
+def tails_of_priors(steps: int, epsilon: float) -> FloatArray:
+    """p(1), ..., p(T) for each of the `smooth_priors`, if all steps lose at most 64."""
+    assert epsilon <= MOST_STEP
+    assert epsilon * steps <= MOST_EPSILON
+    return np.array([least_tails(prior, epsilon) for prior in smooth_priors(steps)])
+
+
+def least_tails(prior: FloatArray, epsilon: float) -> FloatArray:
+    """p(1), ..., p(T) for one `prior` (T + 1,), up to rounding, in O(T^3)."""
+    t = np.arange(len(prior))
+    masses = prior * np.exp(-epsilon * np.abs(t[:, None] - t))
+    masses /= masses.sum(axis=1, keepdims=True)
+    # Sums of masses before and after a range. A difference from 1 would lose digits.
+    none = np.zeros((len(prior), 1))
+    before = np.hstack([none, masses.cumsum(axis=1)])
+    after = np.hstack([masses[:, ::-1].cumsum(axis=1)[:, ::-1], none])
+    return np.array([(before[:, :-m] + after[:, m:]).min() for m in t[1:]])

@@ -1,8 +1,8 @@
-"""Upper bounds from papers for offline mechanisms: numbers of records needed, and errors.
+"""Upper bounds from papers: numbers of records that mechanisms need, and their errors.
 
-The docstring of each bound begins with the word *explicit* or *shape*. An explicit formula has all
-its constants and holds for every data set. A shape depends on constants that its theorem does not
-give and the caller gives, in most functions as one `constant` C.
+The docstring of each bound for an offline mechanism begins with the word *explicit* or *shape*. An
+explicit formula has all its constants and holds for every data set. A shape depends on constants
+that its theorem does not give and the caller gives, in most functions as one `constant` C.
 
 There are k queries, N elements in the universe and n records. From a sample size on, the error
 E ||M(X) - Q(X)||_2 / sqrt(k) of a mechanism M, or the root mean square per query where stated, is
@@ -14,19 +14,18 @@ than these bounds.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
+from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._validation import positive, probability, real_number, universe_size, whole
-from geomdp.privacy import ApproxDP
+from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy
 
 
 class Regimes(NamedTuple):
-    """The three sample sizes of Theorem 1, one for each of three mechanisms.
-
-    `ball` is C k / (alpha epsilon) for ball noise (JL-L15), `knorm` is C sqrt(k ln N) / (alpha
-    epsilon) for K-norm noise (JL-L16), `jl` is C ln N / (alpha^2 epsilon) for the JL mechanism
-    (JL-T21).
+    """The sample sizes of Theorem 1 for ball noise (JL-L15), K-norm noise (JL-L16) and the JL
+    mechanism (JL-T21).
     """
 
     ball: float
@@ -45,8 +44,9 @@ def bounded_queries(
     """Shape of Theorem 1: sample sizes for k queries q with |q| <= 1 on a universe of N elements.
 
     sc <= C min{k, sqrt(k ln N), ln N / alpha} / (alpha eps), where sc is the sample complexity, k
-    is `queries`, and N is `size`. The terms are those of ball noise, of K-norm noise and of the JL
-    mechanism: `ball`, `knorm` and `jl` of the result. Source: Nikolov 2022, Theorem 1; JL-T1.
+    is `queries`, and N is `size`. The sizes for the three terms are `ball`, `knorm` and `jl` of the
+    result, for ball noise, K-norm noise and the JL mechanism. Source: Nikolov 2022, Theorem 1;
+    JL-T1.
 
     Examples
     --------
@@ -74,14 +74,8 @@ def from_width(
     Examples
     --------
     >>> import geomdp as gd
-    >>> workload = gd.workloads.Prefixes(32)
-    >>> polytope = gd.bodies.sensitivity_polytope(workload)
-    >>> width = gd.geometry.gaussian_width(polytope, rng=0).value
-    >>> size = gd.bounds.upper.from_width(
-    ...     width, workload.n_queries, epsilon=0.1, alpha=0.05, constant=1.0
-    ... )
-    >>> round(size)
-    779
+    >>> round(gd.bounds.upper.from_width(6.0, 32, epsilon=0.1, alpha=0.05, constant=1.0))
+    1200
     """
     w, k = positive(width, "width"), whole(queries, "queries")
     scale = _scale(constant, epsilon, alpha)
@@ -206,8 +200,7 @@ def small_db(queries: int, size: int, *, epsilon: float, alpha: float, constant:
     >>> round(gd.bounds.upper.small_db(100, 2**10, epsilon=1.0, alpha=0.1, constant=1.0))
     31921
     """
-    logs = math.log(whole(queries, "queries", minimum=2))
-    logs *= math.log(universe_size(size))
+    logs = math.log(whole(queries, "queries", minimum=2)) * math.log(universe_size(size))
     return _scale(constant, epsilon, alpha) * logs / alpha**2
 
 
@@ -239,11 +232,9 @@ def _scale(constant: float, epsilon: float, alpha: float) -> float:
 
 
 def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
-    """Explicit bound on (E ||M - (1/n) sum of x x^T||_F^2)^(1/2), x in the unit ball of R^d.
-
-    It is min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))} for a mechanism M that adds
-    the difference of two Wishart matrices and projects. Source: Nikolov 2022, Lemma 22; JL-COV,
-    JL-WIS.
+    """Explicit bound min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))} on the root mean
+    square of ||M - (1/n) sum of x x^T||_F, x in the unit ball of R^d, for a mechanism M that adds
+    the difference of two Wishart matrices and projects (Nikolov 2022, Lemma 22; JL-COV, JL-WIS).
     """
     d, per_record = whole(d, "d"), positive(epsilon, "epsilon") * whole(n, "n")
     return min((d + 1) * math.sqrt(2 * d) / per_record, math.sqrt((4 * d + 3) / per_record))
@@ -252,8 +243,7 @@ def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
 def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
     """Explicit sample size for `second_moment_error` <= alpha, in Frobenius norm.
 
-    min{(d + 1) sqrt(2 d) / (alpha eps), (4 d + 3) / (alpha^2 eps)}. Source: Nikolov 2022, Lemma 22;
-    JL-WIS.
+    min{(d + 1) sqrt(2 d) / (alpha eps), (4 d + 3) / (alpha^2 eps)} (Lemma 22; JL-WIS).
 
     Examples
     --------
@@ -261,8 +251,7 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
     >>> round(gd.bounds.upper.second_moments(5, epsilon=1.0, alpha=0.05))
     379
     """
-    d = whole(d, "d")
-    scale = 1 / (positive(alpha, "alpha") * positive(epsilon, "epsilon"))
+    d, scale = whole(d, "d"), _scale(1.0, epsilon, alpha)
     return scale * min((d + 1) * math.sqrt(2 * d), (4 * d + 3) / alpha)
 
 
@@ -304,8 +293,7 @@ def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float
 def two_way_marginals(attributes: int, *, epsilon: float, alpha: float) -> float:
     """Explicit sample size for `two_way_marginals_error` <= alpha, in root mean square.
 
-    The size is `second_moments` at accuracy alpha sqrt((d - 1) / d), for d attributes. Source:
-    Nikolov 2022, Theorem 23; JL-T23.
+    The size is `second_moments` at accuracy alpha sqrt((d - 1) / d) (Theorem 23; JL-T23).
 
     Examples
     --------
@@ -335,11 +323,8 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     Examples
     --------
     >>> import geomdp as gd
-    >>> [
-    ...     round(gd.bounds.upper.smooth_accuracy(2, 4, n=n, epsilon=1.0, constant=1.0), 3)
-    ...     for n in (1000, 1_000_000)
-    ... ]
-    [0.032, 0.001]
+    >>> round(gd.bounds.upper.smooth_accuracy(2, 4, n=1000, epsilon=1.0, constant=1.0), 3)
+    0.032
     """
     d, order = whole(d, "d"), whole(order, "order")
     scale = positive(constant, "constant") * max(1.0, 1 / positive(epsilon, "epsilon"))
@@ -364,8 +349,6 @@ def near_contraction_width(width: float, excess: float, rows: int) -> float:
     Examples
     --------
     >>> import geomdp as gd
-    >>> round(gd.bounds.upper.near_contraction_width(2.0, 0.0, rows=10), 3)
-    2.0
     >>> round(gd.bounds.upper.near_contraction_width(2.0, 0.5, rows=16), 3)
     8.0
     """
@@ -410,11 +393,9 @@ def independence(*, rows: int, queries: int, beta: float) -> int:
 
 
 def feasible_rows(*, n: int, epsilon: float) -> int:
-    """The number of rows T at which distortion and noise are about equal (BR-PROJ).
-
-    T is the least power of two that is at least (eps n)^2, but at least 2^6 and at most 2^16. More
-    rows improve little: the noise does not depend on T, and the distortion falls as 1 / sqrt(T). To
-    use more than 2^16 rows, pass `rows` to the mechanism.
+    """The number of rows T at which distortion and noise are about equal (BR-PROJ): the least power
+    of two that is at least (eps n)^2, but at least 2^6 and at most 2^16. More rows improve little:
+    the noise does not depend on T, and the distortion falls as 1 / sqrt(T).
     """
     target = math.log2(positive(epsilon, "epsilon") * whole(n, "n")) * 2
     return 1 << min(max(math.ceil(target), MIN_ROWS.bit_length() - 1), 16)
@@ -457,11 +438,9 @@ def laplace_sum_tail(*, bound: float, scale: float, rows: int, deviation: float)
 
 
 def paper_rows(*, n: int, sparsity: int, queries: int, beta: float) -> int:
-    """T of Algorithm 2, for n records, k queries of sparsity m, and failure probability beta.
-
-    T = ceil(4 * 64^2 ln(1/tau) / s^2), for the failure probability tau = beta / (4 k) of each inner
-    product and the distortion s = 2 sqrt(m) / (m + n^2). The T in the box of the algorithm is
-    2 sqrt(m) times as large (DISC-2).
+    """T = ceil(4 * 64^2 ln(1/tau) / s^2) of Algorithm 2, for the failure probability tau =
+    beta / (4 k) of each inner product and the distortion s = 2 sqrt(m) / (m + n^2). The T in the
+    box of the algorithm is 2 sqrt(m) times as large (DISC-2).
     """
     n, m, k = whole(n, "n"), whole(sparsity, "sparsity"), whole(queries, "queries")
     tau = probability(beta, "beta") / (4 * k)
@@ -487,10 +466,228 @@ def paper_accuracy(privacy: ApproxDP, *, n: int, sparsity: int, queries: int, be
     """
     check_privacy(privacy, ApproxDP)
     rows = paper_rows(n=n, sparsity=sparsity, queries=queries, beta=beta)
-    logs = (
-        math.log(4 * queries / beta)
-        * math.log(1 / privacy.delta)
-        * (math.log2(2 * queries / beta) + math.log2(rows))
-    )
+    logs = math.log(4 * queries / beta) * math.log(1 / privacy.delta)
+    logs *= math.log2(2 * queries / beta) + math.log2(rows)
     noise = 16 * math.sqrt(3) / privacy.epsilon * math.sqrt(sparsity * logs)
     return (math.sqrt(sparsity) + noise) / n
+
+
+# Accuracy theorems of interactive mechanisms built on an iterative database construction.
+#
+# With probability at least 1 - beta, no answer has an error above alpha. The update rule, which
+# improves an estimate of the data after every wrong answer, enters through its `bound` B alone: it
+# makes at most B(alpha) updates at accuracy alpha. Each function solves one equation with explicit
+# constants. It returns alpha in (0, 1], up to a relative error of 1e-12.
+
+#: Constant of Theorem 3.3 of Blum-Roth.
+ONLINE_CONSTANT = 3000
+
+
+def online_accuracy(
+    bound: Callable[[float], float], *, n: int, queries: int, privacy: ApproxDP, beta: float
+) -> float:
+    """The accuracy alpha in (0, 1] of Theorem 3.3, for k adaptive queries about n records.
+
+    alpha = 3000 sqrt(B(alpha)) ln(4/delta) ln(k/beta) / (eps n).
+
+    With the bound of `SparseMultiplicativeWeights`, whose table has s = s(alpha) slots, this is
+    Theorem 3.8 (DISC-8): alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). The
+    accuracy of the `OnlineConstruction` of this library has the leading constant 76.4 in place of
+    3000, but other logarithms, and B(alpha / 3) in place of B(alpha) (BR-OIC). Source: Blum-Roth
+    2013, Theorems 3.3 and 3.8; BR-T3.3, BR-SMW.
+
+    Parameters
+    ----------
+    bound : callable
+        B(alpha), the largest number of updates of the rule at accuracy alpha; not increasing.
+    n, queries : int
+        Number of records, and number k of adaptive queries with values in [0, 1].
+    privacy, beta : ApproxDP, float
+        Guarantee of the whole run, and failure probability, 0 < beta < 1.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, or if even alpha = 1 does not satisfy the theorem.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.mechanisms.MultiplicativeWeights(1024)
+    >>> alpha = gd.bounds.upper.online_accuracy(
+    ...     rule.bound, n=10**8, queries=1000, privacy=gd.ApproxDP(1.0, 1e-6), beta=0.05
+    ... )
+    >>> round(alpha, 3)
+    0.154
+    """
+    check_privacy(privacy, ApproxDP)
+    share = whole(queries, "queries") / probability(beta, "beta")
+    logs = math.log(4 / privacy.delta) * math.log(share)
+    scale = ONLINE_CONSTANT * logs / (privacy.epsilon * whole(n, "n"))
+    return _solved(lambda alpha: scale * math.sqrt(bound(alpha)), n, queries)
+
+
+def iterative_accuracy(
+    bound: Callable[[float], float],
+    *,
+    n: int,
+    queries: int,
+    privacy: PureDP | ApproxDP,
+    beta: float,
+) -> float:
+    """The alpha of Theorems 7 and 8, corrected, for a class C of |C| = `queries` linear queries.
+
+    Let b = max(1, B(alpha/2)). For pure DP, alpha = 32 b / (n eps) ln(2 b |C| / beta). For
+    approximate DP, 2 sqrt(b ln(1/delta)) replaces the first factor b. The exponential mechanism
+    chooses the query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16
+    in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of 3
+    alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
+    alpha^3 = 512 ln N / (n eps) ln(2 b |C| / beta). Parameters and errors: see `online_accuracy`.
+    Source: Roth's lecture on iterative construction, Theorems 7 and 8; Dwork-Roth 2014, section
+    5.2; IC-T4, IC-T5.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.mechanisms.MultiplicativeWeights(1024)
+    >>> alpha = gd.bounds.upper.iterative_accuracy(
+    ...     rule.bound, n=10**6, queries=1000, privacy=gd.PureDP(1.0), beta=0.05
+    ... )
+    >>> round(alpha, 3)
+    0.394
+    """
+    check_privacy(privacy, PureDP, ApproxDP)
+    count, share = whole(queries, "queries"), probability(beta, "beta")
+    whole(n, "n")
+
+    def right_side(alpha: float) -> float:
+        updates = max(1.0, bound(alpha / 2))
+        match privacy:
+            case PureDP(epsilon=epsilon):
+                steps = 32 * updates / epsilon
+            case ApproxDP(epsilon=epsilon, delta=delta):
+                steps = 64 * math.sqrt(updates * math.log(1 / delta)) / epsilon
+        return steps / n * math.log(2 * updates * count / share)
+
+    return _solved(right_side, n, queries)
+
+
+def _solved(right_side: Callable[[float], float], n: int, queries: int) -> float:
+    alpha = smallest_accuracy(lambda alpha: alpha >= right_side(alpha))
+    if alpha is None:
+        raise ValueError(f"n must be larger for {queries} queries, even for alpha = 1, got {n}")
+    return alpha
+
+
+# Accuracy theorems of the sparse vector technique, for queries of sensitivity 1.
+#
+# A mechanism with threshold T is (alpha, beta)-accurate if with probability at least 1 - beta,
+# every query that is reported above the threshold has a true answer of at least T - alpha, every
+# other query one of at most T + alpha, and each released value is within alpha of the true answer.
+#
+# Let k be the number of queries and c the `cutoff`. To exclude an early halt, each theorem assumes
+# that at most c of the k queries have a true answer of at least T - alpha; for `above_threshold`,
+# only the last query. For queries of sensitivity D, multiply alpha by D, except in `sparse_kept`,
+# where the noise scales contain D.
+
+
+def _logs(queries: int, beta: float, multiple: float) -> float:
+    queries = whole(queries, "queries")
+    return math.log(queries) + math.log(multiple / probability(beta, "beta"))
+
+
+def above_threshold(epsilon: float, *, queries: int, beta: float) -> float:
+    """alpha = 8 (ln k + ln(2/beta)) / eps (Dwork-Roth, Theorem 3.24; SV-AT).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.above_threshold(1.0, queries=100, beta=0.05), 2)
+    66.35
+    """
+    return 8 * _logs(queries, beta, 2) / positive(epsilon, "epsilon")
+
+
+def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
+    """Accuracy of `Sparse` with new threshold noise after each answer above the threshold.
+
+    alpha = 8 c (ln k + ln(2c/beta)) / eps for pure DP. For approximate DP,
+    sqrt(512 c ln(1/delta)) replaces 8 c (Dwork-Roth, Theorem 3.26; SV-SP).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> alpha = gd.bounds.upper.sparse(gd.PureDP(1.0), cutoff=5, queries=100, beta=0.05)
+    >>> round(alpha, 1)
+    396.1
+    """
+    check_privacy(privacy, PureDP, ApproxDP)
+    logs = _logs(queries, beta, 2 * whole(cutoff, "cutoff"))
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return 8 * cutoff * logs / epsilon
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return math.sqrt(512 * cutoff * math.log(1 / delta)) * logs / epsilon
+
+
+def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) -> float:
+    """Accuracy of a mechanism that draws its threshold noise once (SV-LSL).
+
+    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta), where s_threshold = `threshold` and
+    s_query = `query` are the scales of the Laplace noise. By a union bound (GEN-3), the two terms
+    bound the noise on the threshold and on each of the k queries together with probability at
+    least 1 - beta.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> alpha = gd.bounds.upper.sparse_kept(threshold=2.0, query=20.0, queries=100, beta=0.05)
+    >>> round(alpha, 1)
+    173.3
+    """
+    share = positive(threshold, "threshold") * _logs(1, beta, 2)
+    return share + positive(query, "query") * _logs(queries, beta, 2)
+
+
+def numeric_sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
+    """Accuracy of `NumericSparse`, for every number of queries (SV-NUM, corrected).
+
+    alpha = 9 c (ln k + ln(4c/beta)) / eps for pure DP (Dwork-Roth, Theorem 3.28). For approximate
+    DP, sqrt(8 c ln(2/delta)) replaces c.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> alpha = gd.bounds.upper.numeric_sparse(gd.PureDP(1.0), cutoff=5, queries=100, beta=0.05)
+    >>> round(alpha, 1)
+    476.8
+    """
+    check_privacy(privacy, PureDP, ApproxDP)
+    logs = _logs(queries, beta, 4 * whole(cutoff, "cutoff"))
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return 9 * cutoff * logs / epsilon
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return 9 * math.sqrt(8 * cutoff * math.log(2 / delta)) * logs / epsilon
+
+
+def numeric_sparse_printed(privacy: ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
+    """The accuracy that Dwork and Roth print for NumericSparse at delta > 0; it can be false.
+
+    alpha = (ln k + ln(4c/beta)) sqrt(c ln(2/delta)) (sqrt(512) + 1) / eps (Theorem 3.28). For few
+    queries the printed noise scales do not give this accuracy. For example, for c = k = 10,
+    beta = 0.05 and delta = 1e-6, the noise on the answers alone exceeds alpha with probability
+    0.347 (DISC-11).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> privacy = gd.ApproxDP(1.0, 1e-6)
+    >>> printed = gd.bounds.upper.numeric_sparse_printed(privacy, cutoff=10, queries=10, beta=0.05)
+    >>> proved = gd.bounds.upper.numeric_sparse(privacy, cutoff=10, queries=10, beta=0.05)
+    >>> round(printed), round(proved)
+    (2558, 2756)
+    """
+    check_privacy(privacy, ApproxDP)
+    spread = math.sqrt(whole(cutoff, "cutoff") * math.log(2 / privacy.delta)) * (math.sqrt(512) + 1)
+    return _logs(queries, beta, 4 * cutoff) * spread / privacy.epsilon
