@@ -128,11 +128,7 @@ def _arguments(
 
 
 def _options(question: Problem) -> dict[str, Any]:
-    return {
-        "alpha": question.alpha,
-        "metric": question.metric,
-        "adjacency": question.adjacency,
-    }
+    return {"alpha": question.alpha, "metric": question.metric, "adjacency": question.adjacency}
 
 
 def _pure(question: Problem) -> dict[str, Any]:

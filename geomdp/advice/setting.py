@@ -101,11 +101,7 @@ class Setting:
         """The mechanism of the class `kind` for this setting."""
         try:
             return kind(
-                self.workload,
-                n=self.n,
-                privacy=self.privacy,
-                adjacency=self.adjacency,
-                **options,
+                self.workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency, **options
             )
         except InexactSumsError as reason:  # noise on whole numbers needs exact sums
             raise InapplicableError(str(reason)) from None

@@ -141,12 +141,7 @@ def exclusive(state: Path, room: int) -> Iterator[FileIO]:
 
 
 def answer_all(
-    lines: Lines,
-    mechanism: Interactive,
-    histogram: IntArray,
-    n: int,
-    file: FileIO,
-    charged: str,
+    lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, file: FileIO, charged: str
 ) -> None:
     """Answer questions until the last or the end of the budget; each answer, a count of `histogram`
     over `n` with noise, is written to the state file, and then printed even if that failed.

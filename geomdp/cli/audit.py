@@ -127,10 +127,7 @@ OTHER_RELEASES = (
         "for sparse vector, the probability of each output is computed without draws: "
         "gd.audit.SparseVectorLaw gives them for true answers that you choose",
     ),
-    (
-        "smooth",
-        "it releases moments of real columns, which gd.audit.audit_pairs can audit",
-    ),
+    ("smooth", "it releases moments of real columns, which gd.audit.audit_pairs can audit"),
 )
 
 

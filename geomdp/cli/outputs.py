@@ -222,10 +222,7 @@ def check_plan(path: Path | None) -> None:
 
 
 def check_free(
-    paths: Iterable[Path],
-    overwrite: bool,
-    inputs: Iterable[Path | None] = (),
-    flag: str = "--out",
+    paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = (), flag: str = "--out"
 ) -> None:
     """Raise ``ValueError`` if a file is a folder, exists (without `overwrite`), or is an input or a
     link to one.

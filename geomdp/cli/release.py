@@ -343,11 +343,7 @@ def _summary(
         ("mechanism", f"{_mechanism_name(answers.mechanism)}, chosen by {request.choice.by}"),
         ("privacy", str(answers.guarantee) + display.implied(answers.guarantee, request.privacy)),
         *display.error_rows(
-            answers.mechanism,
-            answers.predicted_rmse,
-            rmse,
-            weighted=not equal,
-            task=answers.task,
+            answers.mechanism, answers.predicted_rmse, rmse, weighted=not equal, task=answers.task
         ),
         ("answers", answers.statement),
         *flagged,
@@ -363,10 +359,7 @@ def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) ->
     own = {
         "predicted_rmse": answers.predicted_rmse.to_dict(),
         "estimated_rmse": answers.estimated_rmse,
-        "mechanism": {
-            "name": _mechanism_name(answers.mechanism),
-            "chosen_by": request.choice.by,
-        },
+        "mechanism": {"name": _mechanism_name(answers.mechanism), "chosen_by": request.choice.by},
         "answers": {
             "form": answers.statement,
             "confidence": request.confidence if answers.has_intervals else None,
@@ -382,13 +375,7 @@ def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) ->
         "person": request.person,
     }
     record = privacy_record(
-        answers.guarantee,
-        request.privacy,
-        own,
-        task.schema,
-        origin,
-        answers.mechanism.n,
-        request.n,
+        answers.guarantee, request.privacy, own, task.schema, origin, answers.mechanism.n, request.n
     )
     return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
