@@ -148,8 +148,7 @@ class WholeBall(PureMechanism):
         return knorm(BallBody(self.workload.n_queries, change.l2), self.privacy.epsilon)
 '''
 CANDIDATE = """    Candidate(
-        kind=WholeBall,
-        flag="whole-ball",
+        kind=mechanisms.WholeBall,
         summary="K-norm noise of a ball in all dimensions",
         suits="Its noise is the same in every direction.",
     ),"""
@@ -236,8 +235,7 @@ def test_a_competing_mechanism_is_a_file_an_export_and_three_rows(copy: Path) ->
     (mechanisms / "additive_noise" / "whole_ball.py").write_text(MECHANISM)
     export = "from .additive_noise.whole_ball import WholeBall as WholeBall"
     put_before(mechanisms / "__init__.pyi", "from .base import Mechanism", export)
-    put_before(candidates, "    TightCone,", "    WholeBall,")
-    put_before(candidates, "    Candidate(\n        kind=Cone,", CANDIDATE)
+    put_before(candidates, "    Candidate(\n        kind=mechanisms.Cone,", CANDIDATE)
     put_before(catalogue, "    TightCone,", "    WholeBall,")
     put_before(catalogue, '    "Ellipsoid": plain(', '    "WholeBall": plain(WholeBall, PURE),')
     reason = 'WITHOUT: dict[str, str] = {"WholeBall": "its radius is not proved for floats"}'

@@ -11,6 +11,6 @@ from .error_curve import error_table as error_table
 from .least_budget import Impossible as Impossible
 from .least_budget import LeastBudget as LeastBudget
 from .least_budget import budget_for as budget_for
-from .targets import HalfWidth as HalfWidth
-from .targets import LargestError as LargestError
-from .targets import RootMeanSquare as RootMeanSquare
+from .setting import HalfWidth as HalfWidth
+from .setting import LargestError as LargestError
+from .setting import RootMeanSquare as RootMeanSquare

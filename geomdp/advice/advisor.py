@@ -20,15 +20,7 @@ import numpy as np
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._validation import plural, require_type, whole
 from geomdp.advice.candidates import FITTED, PROJECTED, candidate_named
-from geomdp.advice.comparison import (
-    TIE,
-    WORTHWHILE,
-    Built,
-    Trials,
-    ready_to_release,
-    try_all,
-    with_fit,
-)
+from geomdp.advice.comparison import TIE, WORTHWHILE, Built, Trials, ranking
 from geomdp.advice.setting import (
     DEFAULT_EFFORT,
     UNLIMITED,
@@ -56,11 +48,9 @@ KINDS = {
     PredictionKind.UPPER_BOUND: "an upper bound over all data sets",
     PredictionKind.PRIOR: "simulated on a prior",
 }
-#: If the noise exceeds this share of the diameter of the answers, the sentence about the gain of
-#: post-processing is followed by a warning that there are few records.
+#: With noise above this share of the diameter of the answers, the advice says that records are few.
 DROWNED = 0.5
-#: Two predictions are called the same if their relative difference is below this number. The
-#: difference would be printed as 0.0%.
+#: Predictions with a smaller relative difference, printed as 0.0%, are called the same.
 SAME = 5e-4
 #: Untried candidates are named if there are at most this many. For more, only the number is given.
 NAMED = 3
@@ -123,13 +113,13 @@ def _by_prediction(ranked: list[Built]) -> list[Built]:
 def _aside(ranked: list[Built]) -> str:
     """A remark on another candidate with a slightly lower prediction; empty if there is none."""
     best = ranked[0].prediction.value
-    others = [trial for trial in ranked[1:] if trial.candidate is not ranked[0].candidate]
-    lower = [trial for trial in others if trial.prediction.value < best * (1 - TIE)]
-    if not lower:
+    others = (trial for trial in ranked[1:] if trial.candidate is not ranked[0].candidate)
+    lower = next((trial for trial in others if trial.prediction.value < best * (1 - TIE)), None)
+    if lower is None:
         return ""
-    gain = 1 - lower[0].prediction.value / best
+    gain = 1 - lower.prediction.value / best
     return (
-        f", except for {lower[0].name}: its prediction is {gain:.1%} lower, too little to count "
+        f", except for {lower.name}: its prediction is {gain:.1%} lower, too little to count "
         "(predictions are uncertain, and the simplest mechanism with an exact sampler is advised)"
     )
 
@@ -192,14 +182,10 @@ def _above_bound(noise: AdditiveMechanism) -> list[str]:
 
 def _comparison(ranked: list[Built]) -> list[str]:
     best = ranked[0]
-    others = [
-        trial
-        for trial in ranked[1:]
-        if trial.prediction.value > 0 and trial.candidate is not best.candidate
-    ]
-    if not others:
+    others = (trial for trial in ranked[1:] if trial.candidate is not best.candidate)
+    second = next((trial for trial in others if trial.prediction.value > 0), None)
+    if second is None:
         return []
-    second = others[0]
     ratio = second.prediction.value / best.prediction.value
     if abs(ratio - 1) < SAME:
         more = "the same up to rounding"
@@ -231,16 +217,6 @@ class Row(NamedTuple):
 
 
 COLUMNS = ["set-up seconds" if name == "seconds" else name for name in Row._fields]
-
-
-def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, ...]:
-    """Rows for `ranked` candidates, then for those left out, with the reasons in `refused`."""
-    rows = []
-    for trial in ranked:
-        predicted, sampler = trial.prediction, str(trial.sampler)
-        found = (predicted.value, predicted.kind.value, trial.simulated, sampler, trial.seconds)
-        rows.append(Row(trial.name, *found, predicted.source))
-    return (*rows, *(Row(name, why=why) for name, why in refused.items()))
 
 
 # The advice
@@ -315,37 +291,32 @@ def advise(
     """Find the mechanism with the least predicted error for a workload.
 
     The candidates for pure differential privacy are all additive noises of `geomdp.mechanisms`,
-    each alone and with a projection on the attainable answers afterwards; the noise with the least
-    prediction, followed by shrinking (`Shrunk`); `JL`, a random map to fewer dimensions, with the
-    best number of dimensions; noise on answers that are rounded to a few points (`Coarse`); and
-    `SecondMoment` and `PairMarginals`, for the workloads they are made for. For other guarantees,
-    `Gaussian`, `Matrix` and `ResidualGaussian` noise is tried, too. The mechanisms for pure privacy
-    then stay candidates, with the largest epsilon that implies the guarantee asked
+    each alone and followed by a projection on the attainable answers; the best noise followed by
+    shrinking (`Shrunk`); `JL`, a random map to the best number of dimensions; noise on answers that
+    are rounded to a few points (`Coarse`); and `SecondMoment` and `PairMarginals`, for the
+    workloads they are made for. For other guarantees, `Gaussian`, `Matrix` and `ResidualGaussian`
+    noise is tried, too. The others then have the largest epsilon that implies the guarantee asked
     (`pure_implying`), which their releases state; `Laplace` and `Geometric` have a rho of their
     own, which needs less noise, and `Ball` and `Ellipsoid` a rate of their own for
-    (epsilon, delta)-DP. They are left out if the error of the best
-    Gaussian noise proves that they cannot be better, and for tables of many columns, where their
-    set-ups take long.
+    (epsilon, delta)-DP. They are left out if the best Gaussian noise provably errs less, and for
+    tables of many columns, where their set-ups take long.
 
     The candidate with the least prediction wins. Others tie with it if their predictions exceed it
     by at most a relative 1e-5 plus three standard errors. Among candidates that tie, an exact
     sampler decides first, then correct rounding of the noise in unseeded releases, then simplicity.
     If the winner is noise alone, its projection is advised, unless it is left out; if several
     noises tie, the one with the least bound after its projection. On data sets of n records, a
-    projection increases the error at most by rounding, which matters if the error is below 1e-6 of
-    the diameter of the answers. It can lower the error even if the prediction, an upper bound over
-    all data sets, stays the same. Shrinking is advised only if it lowers the prediction by more
-    than 1%.
+    projection increases the error at most by rounding, below 1e-6 of the diameter of the answers,
+    and can lower it even if the prediction, an upper bound over all data sets, stays the same.
+    Shrinking is advised only if it lowers the prediction by more than 1%.
 
-    One choice is made by simulation. A fit (`Fitted`) replaces the noisy answers by the attainable
-    answers nearest to them in the norm of the noise. Its proved bound is up to twice the bound of a
+    One choice is made by simulation. The proved bound of a fit (`Fitted`) is up to twice that of a
     projection, although its real error is mostly smaller. If the winner projects or shrinks noise
     with an exact sampler, and the noise is at least 5% of the diameter of the answers, the fit of
     the same noise is simulated on three public data sets of n records, with a public fixed seed:
     uniform data, ten elements, and copies of one element. It is advised if its error is lower by at
-    least 1% on uniform data, and larger by at most 5% (to allow for chance) on the two others. The
-    predicted error remains the proved bound of the advised mechanism. On other data the fit can err
-    more: for tables of independent columns, up to 4% more was measured.
+    least 1% on uniform data, and larger by at most 5% (to allow for chance) on the two others. On
+    other data it can err more: for tables of independent columns, up to 4% more was measured.
 
     A candidate is left out, with the reason in the table, if it does not apply, cannot make a
     release, cannot be the best by a lower bound, or would take more than 1 GiB of memory or longer
@@ -386,25 +357,24 @@ def advise(
     check_privacy(privacy)
     adjacency = checked_adjacency(adjacency)
     budget = Budget.of_seconds(effort)
-    return advise_on(Setting(workload, whole(n, "n"), privacy, adjacency, exact_only, budget))
-
-
-def advise_on(setting: Setting) -> Advice:
-    l1_sensitivity(setting.workload, setting.adjacency)  # raises an error if it is 0
-    trials = try_all(setting)
-    ranked = ready_to_release(trials)
+    setting = Setting(workload, whole(n, "n"), privacy, adjacency, exact_only, budget)
+    l1_sensitivity(workload, adjacency)  # raises an error if it is 0
+    ranked, trials = ranking(setting)
     if not ranked:
         why = "; ".join(f"{name}: {reason}" for name, reason in trials.refused.items())
         raise ValueError(
-            f"workload must be one that some mechanism can answer under {setting.privacy} "
-            f"({setting.adjacency.value}); every mechanism was left out: {why}"
+            f"workload must be one that some mechanism can answer under {privacy} "
+            f"({adjacency.value}); every mechanism was left out: {why}"
         )
-    ranked = with_fit(ranked, trials)
-    said = reasons(ranked, trials)
-    first = ranked[0]
+    first, said = ranked[0], reasons(ranked, trials)
     flag = (first.step.prefix if first.step else "") + first.candidate.flag
-    rows = comparison_rows(ranked, trials.refused)
-    return Advice(first.mechanism, rows, said, flag, setting.privacy)
+    rows = []
+    for trial in ranked:
+        predicted, sampler = trial.prediction, str(trial.sampler)
+        found = (predicted.value, predicted.kind.value, trial.simulated, sampler, trial.seconds)
+        rows.append(Row(trial.name, *found, predicted.source))
+    rows += [Row(name, why=why) for name, why in trials.refused.items()]
+    return Advice(first.mechanism, tuple(rows), said, flag, privacy)
 
 
 #: A hash of all answers identifies a workload with at most `HASHED` of them; else the answers of at
@@ -416,7 +386,7 @@ HASHED, ELEMENTS = 1 << 22, 64
 class Plan:
     """The mechanism that answers a workload, chosen before any record was seen.
 
-    A plan can be called like the class of a mechanism, and can be given in place of such a class:
+    A plan stands for the class of a mechanism:
     ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It stores no noise.
     Calling it builds the mechanism, whose constructor makes the privacy claim.
 
@@ -493,10 +463,9 @@ class Plan:
         # The cost of the set-up has no limit, because the mechanism was already chosen.
         setting = Setting(workload, n, privacy, adjacency, False, UNLIMITED)
         try:
-            mechanism = row.built(setting)
+            return row.built(setting, step)
         except InapplicableError as error:
             raise ValueError(f"{self.mechanism} does not apply: {error}") from error
-        return mechanism if step is None else step.after(mechanism)
 
 
 def plan_of(advice: Advice, max_rows_per_person: int | None = None) -> Plan:

@@ -11,28 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geomdp import bounds
 from geomdp._numerics.bisection import least_whole
 from geomdp._typing import RandomState
 from geomdp.advice.candidates import CANDIDATES, PROJECTED
 from geomdp.advice.comparison import MAX_PROJECTED_UNIVERSE, Trials
 from geomdp.advice.setting import THOROUGH, Setting
 from geomdp.bodies import Body, CrossPolytope, sensitivity_polytope
-from geomdp.bounds import (
-    RMS,
-    Bound,
-    Certificate,
-    Effort,
-    MeanL2,
-    Metric,
-    Side,
-    SideConditionError,
-    WorstCase,
-    guessing_bound,
-    marginal_bound,
-    orthogonal_lines_bound,
-    packing_search,
-    query_lines_bound,
-)
+from geomdp.bounds import RMS, Bound, Certificate, MeanL2, Metric, Side, WorstCase
 from geomdp.bounds.certificates import Rung, covering_bound
 from geomdp.bounds.guessing import guess_rungs
 from geomdp.bounds.lines import line_rungs, query_line_rungs
@@ -63,7 +49,7 @@ FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
 #: Effort of a search among data sets of one element: with the smallest `pool`, no random multisets
 #: of elements are drawn.
-SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
+SINGLE_ELEMENTS = bounds.Effort(pool=3, exchanges=0)
 #: Largest numbers of answers (elements times queries) in the first search with each separation
 #: factor, and in the later search with the best one, where a packing of 2^11 data sets takes
 #: seconds; and a number of elements that is always allowed.
@@ -79,7 +65,7 @@ def lower_bounds(
     for name, argue in _arguments(workload, question, np.random.default_rng(rng)).items():
         try:
             found.append(argue())
-        except (SideConditionError, WorkloadSizeError) as reason:
+        except (bounds.SideConditionError, WorkloadSizeError) as reason:
             refused[name] = str(reason)
     found.sort(key=lambda bound: -bound.value)
     if not found:
@@ -97,43 +83,39 @@ def _arguments(
     workload: Workload, question: Problem, rng: np.random.Generator
 ) -> dict[str, Callable[[], Bound]]:
     """All methods that prove lower bounds, by name. They raise an error if they do not apply."""
-    options = _options(question)
+    alpha, metric, adjacency = question.alpha, question.metric, question.adjacency
+    forms = _forms(question)
 
     def codes() -> Bound:
         if not isinstance(workload, Marginals):
-            raise SideConditionError(
-                "it applies only to `Marginals`, that is, to monotone conjunctions"
-            )
+            why = "it applies only to `Marginals`, that is, to monotone conjunctions"
+            raise bounds.SideConditionError(why)
         d, k = workload.d, workload.k
-        return _best(_forms(question), lambda form: marginal_bound(d, k, **_pure(form)))
+        return _best(forms, lambda form: bounds.marginal_bound(d, k, **_pure(form)))
 
     def query_lines() -> Bound:
-        if not isinstance(question.metric, WorstCase):
-            raise SideConditionError("it bounds only the largest error over the queries")
-        pure = _pure(question)
-        del pure["metric"]
-        return query_lines_bound(workload, **pure)
+        if not isinstance(metric, WorstCase):
+            raise bounds.SideConditionError("it bounds only the largest error over the queries")
+        epsilon = question.pure_epsilon
+        return bounds.query_lines_bound(workload, epsilon=epsilon, alpha=alpha, adjacency=adjacency)
 
     return {
-        "search over elements and multisets (JL-L6, JL-L7)": lambda: _search(
-            workload, _forms(question), rng
-        ),
+        "search over elements and multisets (JL-L6, JL-L7)": lambda: _search(workload, forms, rng),
         "codes and Hadamard blocks (JL-T25)": codes,
-        "orthogonal lines": lambda: orthogonal_lines_bound(
-            workload, privacy=question.guarantee, **options
+        "orthogonal lines": lambda: bounds.orthogonal_lines_bound(
+            workload, privacy=question.guarantee, alpha=alpha, metric=metric, adjacency=adjacency
         ),
         "lines along single queries": query_lines,
-        "guesses between separated elements": lambda: guessing_bound(workload, **_pure(question)),
+        "guesses between separated elements": lambda: bounds.guessing_bound(
+            workload, **_pure(question)
+        ),
     }
-
-
-def _options(question: Problem) -> dict[str, Any]:
-    return {"alpha": question.alpha, "metric": question.metric, "adjacency": question.adjacency}
 
 
 def _pure(question: Problem) -> dict[str, Any]:
     """Arguments of a bound for pure privacy; `SideConditionError` for any other guarantee."""
-    return {"epsilon": question.pure_epsilon, **_options(question)}
+    own = {"alpha": question.alpha, "metric": question.metric, "adjacency": question.adjacency}
+    return {"epsilon": question.pure_epsilon, **own}
 
 
 def _forms(question: Problem) -> tuple[Problem, ...]:
@@ -145,12 +127,11 @@ def _forms(question: Problem) -> tuple[Problem, ...]:
 
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
     """The largest bound over all separation factors; raises the last error if all fail."""
-    found: list[Bound] = []
-    errors: list[SideConditionError] = []
+    found, errors = [], []
     for question in questions:
         try:
             found.append(argue(question))
-        except SideConditionError as error:
+        except bounds.SideConditionError as error:
             errors.append(error)
     if not found:
         raise errors[-1]
@@ -160,29 +141,29 @@ def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> 
 def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
     """Search packings of single elements for every separation factor, then of multisets for two."""
 
-    def search(question: Problem, answers: int, effort: Effort) -> Bound:
+    def search(question: Problem, answers: int, effort: bounds.Effort) -> Bound:
         elements = max(LEAST_ELEMENTS, answers // workload.n_queries)
         effort = replace(effort, elements=min(effort.elements, elements))
-        return packing_search(workload, **_pure(question), effort=effort, rng=rng)
+        return bounds.packing_search(workload, **_pure(question), effort=effort, rng=rng)
 
     try:
         first = _best(questions, lambda form: search(form, FORM_ANSWERS, SINGLE_ELEMENTS))
-    except SideConditionError:
+    except bounds.SideConditionError:
         return search(questions[0], BEST_ANSWERS, DEFAULT_EFFORT)
     assert isinstance(first.certificate, Certificate)
     # The best factor and the factor of the question are often the same.
     again = tuple(dict.fromkeys((first.certificate.problem, questions[0])))
     try:
         further = _best(again, lambda form: search(form, BEST_ANSWERS, DEFAULT_EFFORT))
-    except SideConditionError:
+    except bounds.SideConditionError:
         return first
     return max(first, further, key=lambda bound: bound.value)
 
 
-def _together(bounds: list[Bound], other: Sequence[Rung]) -> Bound:
+def _together(found: list[Bound], other: Sequence[Rung]) -> Bound:
     """The best bound from packings of one separation factor and `other` excluded ranges."""
     rungs: dict[Problem, list[Rung]] = {}
-    for bound in bounds:
+    for bound in found:
         assert isinstance(bound.certificate, Certificate)
         own = rungs.setdefault(bound.certificate.problem, list(other))
         own += bound.certificate.rungs
@@ -236,8 +217,7 @@ def _mean_limit(mechanism: Mechanism) -> ErrorLimit:
 
     K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
     radius R. Since (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by
-    ((r + 1) / (r + 2))^(1/2). A `KnownSizes` noise Z states a bound on E ||Z||_2. This bound is
-    used instead.
+    ((r + 1) / (r + 2))^(1/2). A `KnownSizes` noise Z states a bound on E ||Z||_2 itself.
     """
     limit = _root_limit(mechanism)
     if not isinstance(mechanism, AdditiveMechanism):
@@ -248,10 +228,9 @@ def _mean_limit(mechanism: Mechanism) -> ErrorLimit:
         length = noise.mean_length() / mechanism.n + rounding
         length /= math.sqrt(mechanism.workload.n_queries)
         return ErrorLimit(length, "the expected length of its noise")
-    if mechanism.predicted_rmse.kind is not PredictionKind.EXACT:
-        # The bound includes rounding of answers, which has no random radius.
-        return limit
-    if not isinstance(noise, KNormNoise | LaplaceNoise):
+    # If it is not exact, the bound includes rounding of answers, which has no random radius.
+    exact = mechanism.predicted_rmse.kind is PredictionKind.EXACT
+    if not (exact and isinstance(noise, KNormNoise | LaplaceNoise)):
         return limit
     r = noise.effective_dimension if isinstance(noise, KNormNoise) else noise.dimension
     reason = f"{limit.reason} and the mean of its radius (JL-KN)"
@@ -352,10 +331,8 @@ def upper_bounds(workload: Workload, question: Problem) -> tuple[list[Bound], di
         limit, given = error_limit(metric, winner), winner.guarantee.privacy
         calibrated = "" if given == privacy else f", calibrated for {given},"
         shown = f"{name}{calibrated} has {words} on every data set of {n} records"
-        assumptions = (SIMULATED.format(len(built)),) if limit.simulated else ()
-        found.append(
-            Bound(float(n), Side.UPPER, f"{shown}, by {limit.reason}", assumptions, winner)
-        )
+        assumed = (SIMULATED.format(len(built)),) if limit.simulated else ()
+        found.append(Bound(float(n), Side.UPPER, f"{shown}, by {limit.reason}", assumed, winner))
     refused |= left_out
     return sorted(found, key=lambda bound: bound.value), refused
 
@@ -526,14 +503,13 @@ def sample_complexity_bracket(
     """Certified lower and upper bounds on the sample complexity of a workload.
 
     The lower bound comes from packings of data sets (JL-L6, JL-L7), found by a search and, for
-    `Marginals`, also from known constructions, from the average error over elements with answers
-    far apart (`geomdp.bounds.guessing_bound`), and from data sets on orthogonal lines
-    (`geomdp.bounds.orthogonal_lines_bound`). For the largest error over the queries, it also comes
-    from lines along single queries (`geomdp.bounds.query_lines_bound`). Under zCDP and
-    (epsilon, delta)-DP, orthogonal lines are the only argument. The upper bound comes from the
-    mechanisms of this library that have an exact sampler and a proved error, which means the
-    largest error over all data sets of n records. Mechanisms whose pure privacy implies the
-    guarantee are included.
+    `Marginals`, from known constructions, from elements with answers far apart
+    (`geomdp.bounds.guessing_bound`), from data sets on orthogonal lines
+    (`geomdp.bounds.orthogonal_lines_bound`, the only argument under zCDP and (epsilon, delta)-DP)
+    and, for the largest error over the queries, from lines along single queries
+    (`geomdp.bounds.query_lines_bound`). The upper bound comes from the mechanisms of this library
+    with an exact sampler and a proved error, the largest over all data sets of n records. Those
+    whose pure privacy implies the guarantee are included.
 
     Parameters
     ----------
@@ -562,9 +538,9 @@ def sample_complexity_bracket(
     Notes
     -----
     Volume bounds are not used, because they bound the largest error over data sets of all sizes
-    (JL-VR). Mechanisms with a Markov chain as sampler are not used, nor are averages over a random
-    map or simulations on random data sets, which prove nothing. A mean over the noise may be
-    replaced by an upper confidence limit from public draws, which the assumptions then state.
+    (JL-VR); nor are Markov chains, averages over a random map and simulations on random data sets,
+    which prove nothing. A mean over the noise may be replaced by an upper confidence limit from
+    public draws, which the assumptions then state.
 
     Nikolov 2022, Lemmas 6 and 7; formula sheet JL-DEF, JL-L6, JL-L7.
 
@@ -589,11 +565,5 @@ def sample_complexity_bracket(
             f"alpha must be larger, got {alpha!r}: every mechanism needs more than "
             f"{MOST_RECORDS} records"
         )
-    return Bracket(
-        lower=below[0],
-        upper=above[0],
-        question=question,
-        lower_candidates=tuple(below),
-        upper_candidates=tuple(above),
-        refused=no_packing | no_mechanism,
-    )
+    refused = no_packing | no_mechanism
+    return Bracket(below[0], above[0], question, tuple(below), tuple(above), refused)

@@ -3,81 +3,39 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from geomdp import mechanisms, workloads
 from geomdp._numerics.linalg import farthest_points
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.advice.setting import (
-    BALL_SHARE,
-    LEVELS_SHARE,
     PRODUCT_SPEED,
     InapplicableError,
     Setting,
     UntriedError,
     axes_work,
     breadth_work,
-    check_cone,
-    check_ellipsoid,
-    check_knorm,
-    check_lattice_box,
-    check_residual_gaussian,
-    check_tight_cone,
-    check_whole,
-    geometric_differs,
-    is_rho_of_line,
-    knorm_differs,
-    knorm_exact,
-    lattice_box_differs,
-    pure_matrix_differs,
-    recursive,
-    requires,
 )
-from geomdp.bodies import sensitivity_polytope
-from geomdp.mechanisms import (
-    JL,
-    AdditiveMechanism,
-    AutoDimension,
-    Ball,
-    Coarse,
-    Cone,
-    Ellipsoid,
-    Fitted,
-    Gaussian,
-    Geometric,
-    Hierarchical,
-    KNorm,
-    Laplace,
-    LatticeBox,
-    Matrix,
-    Mechanism,
-    PairMarginals,
-    Projected,
-    Recursive,
-    ResidualGaussian,
-    SecondMoment,
-    Shrunk,
-    Spectral,
-    Staircase,
-    TightCone,
-)
+from geomdp.bodies import neighbour_body, sensitivity_polytope
+from geomdp.bodies.base import Body
+from geomdp.mechanisms import AdditiveMechanism, Fitted, Mechanism, Projected, Shrunk
+from geomdp.mechanisms.additive_noise.cone import MAX_TRIPLES, MAX_WORK, cone_lift
+from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change
 from geomdp.mechanisms.projected import MAX_DRAWS
 from geomdp.mechanisms.reduced_answers import best_dimension, distortion_bound, width_limit
+from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.privacy.definitions import largest_epsilon
-from geomdp.workloads import (
-    Marginals,
-    MarginalTables,
-    Workload,
-    WorkloadSizeError,
-    explicit_answers,
-)
-from geomdp.workloads import SecondMoment as SecondMomentWorkload
-from geomdp.workloads.structure import sign_products
+from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
+from geomdp.workloads.structure import pair_levels, sign_products
+from geomdp.workloads.tables import ProductQueries, TableQueries, cells_of
 
 # Steps of post-processing. They read noisy answers but no records, so they cost no privacy
 
@@ -167,14 +125,15 @@ class Candidate:
     mechanism need not be compared. The set-up takes `share` times `axes_work`. Without `build`,
     the class `kind` is called. `suits` is a sentence that begins with "It" or "Its". With
     `depends_on_n`, the candidate is built after the others. `log_concave` noise is also symmetric;
-    `projection_floor` holds only for such noise.
+    `projection_floor` holds only for such noise. By default, `name` and `flag` are those of `kind`,
+    such as TightCone and tight-cone.
     """
 
     kind: type[Mechanism]
-    flag: str
     summary: str
     suits: str
     name: str = ""
+    flag: str = ""
     guarantees: Guarantees = Guarantees.PURE
     check: Callable[[Setting], None] | None = None
     share: float = 0.0
@@ -184,7 +143,9 @@ class Candidate:
     log_concave: bool = True
 
     def __post_init__(self) -> None:
+        words = re.sub("(?<=[a-z])(?=[A-Z])", "-", self.kind.__name__)
         object.__setattr__(self, "name", self.name or self.kind.__name__)
+        object.__setattr__(self, "flag", self.flag or words.lower())
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -195,14 +156,15 @@ class Candidate:
         """Whether the noise is always purely private, and the guarantee asked is not."""
         return self.guarantees in OWN_DEFINITIONS and not isinstance(setting.privacy, PureDP)
 
-    def built(self, setting: Setting) -> Mechanism:
-        """Build the mechanism for a caller who asks for it by name."""
+    def built(self, setting: Setting, step: Step | None = None) -> Mechanism:
+        """Build the mechanism, followed by `step`, for a caller who asks for it by name."""
         met = self.guarantees.met_by(setting)
         if self.check is not None:
             self.check(met)
         if self.share:
             met.check_cost("set-up", work=self.share * axes_work(met.workload))
-        return met.made(self.kind) if self.build is None else self.build(met)
+        mechanism = met.made(self.kind) if self.build is None else self.build(met)
+        return mechanism if step is None else step.after(mechanism)
 
     def compared(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a comparison, unless `useful` raises `InapplicableError`."""
@@ -210,6 +172,201 @@ class Candidate:
         if self.useful is not None:
             self.useful(setting)
         return self.built(setting)
+
+
+# When candidates apply, and when they differ from others
+
+#: An outer slab body (an intersection of slabs around a body) is refined up to this dimension of
+#: the answers' hull, and this product of the dimension and the size of the universe. Measured: 7 s
+#: for 1024 elements in dimension 55, and 60 s for 1600 in dimension 132.
+MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
+#: Largest dimension in which the best ellipsoid is computed numerically. Measured: 3 s in dimension
+#: 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
+MAX_ELLIPSOID_DIMENSION = 200
+#: Operations of the set-ups of a ball or an ellipsoid, of the bodies of `knorm_exact`, and of the
+#: levels of `recursive`, divided by `axes_work`. For all pair tables of 40 binary columns,
+#: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
+BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
+
+#: Geometric noise is compared only if the error of Laplace noise is larger by at least this share.
+SAME_ERROR = 1e-4
+
+
+def requires(holds: Callable[[Workload], bool], why: str) -> Callable[[Setting], None]:
+    """A check that raises `InapplicableError` unless the workload `holds`."""
+
+    def check(setting: Setting) -> None:
+        if not holds(setting.workload):
+            raise InapplicableError(why)
+
+    return check
+
+
+check_whole = requires(
+    lambda workload: workload.whole_answers, "the answers are not known to be whole numbers"
+)
+
+
+def geometric_differs(setting: Setting) -> None:
+    check_whole(setting)
+    if isinstance(setting.privacy, ApproxDP):
+        setting = replace(setting, privacy=setting.pure)
+    least = setting.made(mechanisms.Geometric).predicted_rmse.value
+    if setting.made(mechanisms.Laplace).predicted_rmse.value < least * (1 + SAME_ERROR):
+        raise InapplicableError("its error is not 0.01% below that of Laplace")
+
+
+def is_rho_of_line(setting: Setting) -> bool:
+    """Whether zCDP is asked for cells on a line, where the noise of a ball is Laplace noise."""
+    workload, small = setting.workload, setting.workload.n_queries <= MOST_COORDINATES
+    cells = small and isinstance(workload, TableQueries | workloads.Histogram)
+    return cells and isinstance(setting.privacy, ZCDP) and workload.affine_hull().dimension == 1
+
+
+def check_lattice_box(setting: Setting) -> None:
+    if setting.workload.n_queries > MOST_COORDINATES:
+        raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
+    check_whole(setting)
+    if Change(setting.workload, setting.adjacency).lattice is None:
+        raise InapplicableError(
+            f"it must list all answers, but there are more than {MAX_ANSWERS}, or one is above 2^52"
+        )
+
+
+def lattice_box_differs(setting: Setting) -> None:
+    check_lattice_box(setting)
+    noise = replace(setting, privacy=setting.pure).made(mechanisms.LatticeBox).noise
+    if noise.dimension == 1 and noise.counts[0] == 1:
+        raise InapplicableError(
+            "one record changes the query by at most one unit, so it is Geometric"
+        )
+
+
+#: Costs of Gaussian noise on residuals, differences of counts along columns of a table: bytes per
+#: cell of a table and per set of columns within a table, and operations per cell and per set. The
+#: set-up takes a second for all 3-way tables of 100 binary columns, with 1.3 million cells.
+RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
+
+
+def check_residual_gaussian(setting: Setting) -> None:
+    workload = setting.workload
+    if not isinstance(workload, TableQueries | ProductQueries):
+        raise InapplicableError("the queries are not those of tables of columns")
+    cells = workload.n_queries
+    subsets = sum(2 ** len(table) for table in cells_of(workload).tables)
+    work = CELL_OPERATIONS * cells + SUBSET_OPERATIONS * subsets
+    setting.check_cost("set-up", memory=float(RESIDUAL_BYTES * (cells + subsets)), work=float(work))
+
+
+#: Number of draws from which the second moment of the body of `TightCone` is simulated.
+MOMENT_DRAWS = 1024
+#: Operations of a draw from the body of `TightCone`, divided by L^2 P, for L levels of all columns
+#: together and P = L minus the number of columns: 1.5 ms for 10 columns with 40 levels in all.
+TRY_OPERATIONS = 34
+#: Bytes of an entry of a sparse matrix that is filled from lists.
+LISTED_ENTRY = 64
+
+
+def check_cone(setting: Setting) -> None:
+    levels = pair_levels(setting.workload)
+    if levels is not None and max(levels) > 2:
+        # Only tables with a column of more than two levels (values) need a moment body. The body of
+        # all other tables is an elliptope (a set of correlation matrices).
+        _check_moment_body(setting, levels)
+    if cone_lift(setting.workload) is None:
+        raise InapplicableError("no body with an exact sampler is known to contain the answers")
+
+
+def check_tight_cone(setting: Setting) -> None:
+    levels = pair_levels(setting.workload)
+    if levels is None:
+        raise InapplicableError("the answers are not linear in tables of two columns")
+    _check_moment_body(setting, levels)
+    work = sum(levels) ** 2 * (sum(levels) - len(levels))
+    # An event says that a column has a certain level. The two events of a column with two levels
+    # are complements, so only one event is counted.
+    events = [count if count > 2 else 1 for count in levels]
+    triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
+    if work <= MAX_WORK and triples <= MAX_TRIPLES:  # else nothing cuts the body
+        setting.check_cost("second moment", work=float(MOMENT_DRAWS * TRY_OPERATIONS * work))
+
+
+def _check_moment_body(setting: Setting, levels: tuple[int, ...]) -> None:
+    """Check the memory for a basis of the contrasts of columns, and their map to pair tables."""
+    own = [count - 1 for count in levels]
+    contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
+    # A cell of a table depends on all contrasts of the table.
+    entries = sum(math.prod(table) ** 2 for table in itertools.combinations(levels, 2))
+    setting.check_cost("moment body", memory=float(8 * contrasts**2 + LISTED_ENTRY * entries))
+
+
+def knorm_exact(setting: Setting) -> AdditiveMechanism:
+    """K-norm noise of the best body with an exact sampler."""
+    setting.check_cost("set-up", work=BODIES_SHARE * axes_work(setting.workload))
+    return replace(setting, privacy=setting.pure).made(mechanisms.KNorm, exact=True)
+
+
+def check_knorm(setting: Setting) -> None:
+    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
+        return
+    # Take the dimension from the workload, which often knows it in closed form. Computing the
+    # dimension from the points of the body would take seconds.
+    size, dimension = setting.workload.universe.size, setting.workload.affine_hull().dimension
+    large = size is None or size * dimension > MAX_REFINED
+    if large or dimension > MAX_REFINED_DIMENSION:
+        raise UntriedError(
+            f"its outer slab body would take too long to refine: the universe has "
+            f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
+            f"the limit is {MAX_REFINED} for the product and {MAX_REFINED_DIMENSION} for the "
+            "dimension"
+        )
+
+
+#: Operations to refine an outer body of slabs (`SlabBody`), divided by N r^2 for N elements and a
+#: hull of dimension r. Measured: 7 s for N = 1024 and r = 55, and 22 s for N = 2000 and r = 64.
+SLAB_OPERATIONS = 2500
+
+
+def knorm_differs(setting: Setting) -> None:
+    if setting.exact_only:
+        raise InapplicableError(
+            "if its sampler is exact, KNorm(exact=True) is no worse; if not, exact_only excludes it"
+        )
+    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
+        raise InapplicableError("its body has an exact sampler, so KNorm(exact=True) is no worse")
+    if not isinstance(setting.privacy, PureDP):
+        size = setting.workload.universe.size
+        elements = math.inf if size is None else float(size)
+        work = SLAB_OPERATIONS * elements * setting.workload.affine_hull().dimension ** 2
+        setting.check_cost("outer slab body", work=work)
+
+
+def check_ellipsoid(setting: Setting) -> None:
+    dimension = setting.workload.affine_hull().dimension
+    # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
+    symmetric = isinstance(
+        setting.workload, workloads.MarginalTables | workloads.Marginals | workloads.Parities
+    )
+    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
+        raise UntriedError(
+            "the best ellipsoid would take too long to find: the answers have dimension "
+            f"{dimension}, and the limit is {MAX_ELLIPSOID_DIMENSION}"
+        )
+
+
+def recursive(setting: Setting) -> Mechanism:
+    """Hardt-Talwar noise of the best body with an exact sampler, in two or more levels."""
+    mechanism = setting.made(mechanisms.Recursive)
+    if len(mechanism.noise.levels) == 1:
+        raise InapplicableError(
+            "its recursion would have only one level, so it is KNorm(exact=True)"
+        )
+    return mechanism
+
+
+def pure_matrix_differs(setting: Setting) -> None:
+    if isinstance(setting.privacy, PureDP):
+        raise InapplicableError("for pure privacy, it is the same as Matrix")
 
 
 # Candidates that first reduce the answers, to fewer dimensions or to a few points (a net). If the
@@ -238,7 +395,10 @@ def jl(setting: Setting) -> Mechanism:
     if effective < 2:
         raise InapplicableError("the answers have one dimension, which cannot be reduced")
     theorem = math.ceil(setting.pure.epsilon * setting.n)
-    sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
+    sizes = {
+        *mechanisms.AutoDimension().tried(effective),
+        *([theorem] if theorem < effective else []),
+    }
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
     # The distortion grows with the Gaussian width of the set of answers. Try width 0 first, because
     # estimating the width is slow.
@@ -257,7 +417,7 @@ def jl(setting: Setting) -> Mechanism:
         if distortion_bound(width, diameter, rows) / root < setting.least
     ]
     # All trial maps and the new map are successive draws of one generator.
-    return JL(inner, best_dimension(inner, dict.fromkeys(able, rng)), rng)
+    return mechanisms.JL(inner, best_dimension(inner, dict.fromkeys(able, rng)), rng)
 
 
 def coarse(setting: Setting) -> Mechanism:
@@ -282,7 +442,9 @@ def coarse(setting: Setting) -> Mechanism:
     # Check the error of rounding before the noise is set up.
     setting.check_floor("rounding alone", points.radii[sizes[-1]] / root)
     trials = [
-        Coarse(Projected(inner), (points.radii[size - 1] + points.radii[size]) / 2 / root)
+        mechanisms.Coarse(
+            Projected(inner), (points.radii[size - 1] + points.radii[size]) / 2 / root
+        )
         for inner in _exact_noises(setting)
         for size in reversed(sizes)
         if points.radii[size] / root < setting.least
@@ -308,7 +470,7 @@ def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
     """Exact K-norm noise, unless it costs too much, and Gaussian noise unless privacy is pure."""
     if isinstance(setting.privacy, PureDP):
         return [knorm_exact(setting)]
-    gaussian = setting.made(Gaussian)
+    gaussian = setting.made(mechanisms.Gaussian)
     try:
         return [gaussian, knorm_exact(setting)]
     except (UntriedError, WorkloadSizeError):
@@ -327,16 +489,14 @@ EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
 #: the first one wins.
 CANDIDATES = (
     Candidate(
-        kind=Laplace,
-        flag="laplace",
+        kind=mechanisms.Laplace,
         guarantees=Guarantees.PURE_OR_RHO,
         summary="independent Laplace noise on every query",
         suits="It adds independent noise to every query. This is best if one record changes few "
         "answers.",
     ),
     Candidate(
-        kind=Geometric,
-        flag="geometric",
+        kind=mechanisms.Geometric,
         guarantees=Guarantees.PURE_OR_RHO,
         summary="like laplace, with noise on whole numbers, for queries that count",
         suits="Its noise is whole, like the counts to which it is added. For large epsilon it is "
@@ -346,23 +506,20 @@ CANDIDATES = (
         log_concave=False,
     ),
     Candidate(
-        kind=Staircase,
-        flag="staircase",
+        kind=mechanisms.Staircase,
         summary="for one query, the epsilon-DP noise of least variance",
         suits="It answers one query. No other epsilon-DP noise on a real number has less variance.",
         check=requires(lambda workload: workload.n_queries == 1, "it is made for one query"),
         log_concave=False,
     ),
     Candidate(
-        kind=Gaussian,
-        flag="gaussian",
+        kind=mechanisms.Gaussian,
         guarantees=Guarantees.CONCENTRATED,
         summary="Gaussian noise in the span of the answers",
         suits="It adds the same Gaussian noise in every direction in which answers differ.",
     ),
     Candidate(
-        kind=ResidualGaussian,
-        flag="residual-gaussian",
+        kind=mechanisms.ResidualGaussian,
         guarantees=Guarantees.CONCENTRATED,
         summary="Gaussian noise on the residuals of tables, also with prefixes and ranges; allows "
         "hundreds of columns",
@@ -371,37 +528,33 @@ CANDIDATES = (
         check=check_residual_gaussian,
     ),
     Candidate(
-        kind=Ball,
-        flag="ball",
+        kind=mechanisms.Ball,
         guarantees=Guarantees.PURE_OR_DELTA,
         summary="K-norm noise of the ball around all changes by one record",
         suits="Its noise is the same in every direction in which answers differ.",
         share=BALL_SHARE,
     ),
     Candidate(
-        kind=Cone,
-        flag="cone",
+        kind=mechanisms.Cone,
         summary="noise from the cone over a body around the answers, if such a body is known",
         suits="Its noise has the shape of a body around all answers, so answers that change "
         "together share their noise.",
         check=check_cone,
     ),
     Candidate(
-        kind=TightCone,
-        flag="tight-cone",
+        kind=mechanisms.TightCone,
         summary="like cone, for tables of two columns, with a body that is closer to the answers",
         suits="Its noise has the shape of a body around all answers. This body is cut close to "
         "them by inequalities that all counts satisfy.",
         check=check_tight_cone,
         useful=requires(
-            lambda workload: not isinstance(workload, MarginalTables) or workload.k > 1,
+            lambda workload: not isinstance(workload, workloads.MarginalTables) or workload.k > 1,
             "its body has dimensions for pairs of columns, which one-way tables do not need: "
             "the noise of KNorm(exact=True) has only the dimensions of the answers",
         ),
     ),
     Candidate(
-        kind=Spectral,
-        flag="spectral",
+        kind=mechanisms.Spectral,
         summary="K-norm noise on moment matrices of signs; better than cone for 20 binary columns "
         "or more",
         suits="Its noise is added to the matrix of all pairwise products, and only a small part of "
@@ -412,7 +565,7 @@ CANDIDATES = (
         ),
     ),
     Candidate(
-        kind=KNorm,
+        kind=mechanisms.KNorm,
         name=EXACT_NOISE,
         flag="knorm-exact",
         summary="K-norm noise of the best body that has an exact sampler",
@@ -421,8 +574,7 @@ CANDIDATES = (
         build=knorm_exact,
     ),
     Candidate(
-        kind=Ellipsoid,
-        flag="ellipsoid",
+        kind=mechanisms.Ellipsoid,
         guarantees=Guarantees.PURE_OR_DELTA,
         summary="K-norm noise of the best ellipsoid around all changes by one record",
         suits="Its noise is larger in directions in which one record changes answers more.",
@@ -430,15 +582,14 @@ CANDIDATES = (
         share=BALL_SHARE,
     ),
     Candidate(
-        kind=Matrix,
-        flag="matrix",
+        kind=mechanisms.Matrix,
         guarantees=Guarantees.ANY,
         summary="noise on an optimised strategy, then least squares",
         suits="It measures a few well-chosen sums with noise and computes the answers from them, "
         "so that queries share the noise.",
     ),
     Candidate(
-        kind=Matrix,
+        kind=mechanisms.Matrix,
         name="Matrix(pure)",
         flag="matrix-pure",
         summary="matrix with Laplace noise, also for --delta and --rho",
@@ -447,15 +598,13 @@ CANDIDATES = (
         useful=pure_matrix_differs,
     ),
     Candidate(
-        kind=Hierarchical,
-        flag="hierarchical",
+        kind=mechanisms.Hierarchical,
         summary="K-norm noise on counts of several resolutions, then least squares",
         suits="It counts at several resolutions with noise and combines them, so that no answer "
         "adds up many noisy counts.",
     ),
     Candidate(
-        kind=LatticeBox,
-        flag="lattice-box",
+        kind=mechanisms.LatticeBox,
         summary="K-norm noise of a box on whole numbers, for few queries and a large epsilon",
         suits="Its noise is whole, like the counts to which it is added. For large epsilon it is "
         "almost always 0 in all queries together.",
@@ -464,8 +613,7 @@ CANDIDATES = (
         log_concave=False,
     ),
     Candidate(
-        kind=Recursive,
-        flag="recursive",
+        kind=mechanisms.Recursive,
         summary="Hardt-Talwar noise of the best body that has an exact sampler, split into levels",
         suits="It splits the directions of the answers into levels of different size, and divides "
         "the budget among them.",
@@ -473,8 +621,7 @@ CANDIDATES = (
         build=recursive,
     ),
     Candidate(
-        kind=KNorm,
-        flag="knorm",
+        kind=mechanisms.KNorm,
         summary="K-norm noise of the body of all changes by one record; its sampler can be "
         "heuristic",
         suits="Its noise has the shape of what one record can change: it is large only in "
@@ -483,33 +630,30 @@ CANDIDATES = (
         useful=knorm_differs,
     ),
     Candidate(
-        kind=SecondMoment,
-        flag="second-moment",
+        kind=mechanisms.SecondMoment,
         guarantees=Guarantees.ANY,
         summary="noise on the matrix of second moments, then the nearest attainable matrix",
         suits="It adds noise to the matrix of second moments and takes the nearest matrix that "
         "records can have.",
         check=requires(
-            lambda workload: isinstance(workload, SecondMomentWorkload),
+            lambda workload: isinstance(workload, workloads.SecondMoment),
             "the queries are not the second moments of records in a unit ball",
         ),
     ),
     Candidate(
-        kind=PairMarginals,
-        flag="pair-marginals",
+        kind=mechanisms.PairMarginals,
         guarantees=Guarantees.ANY,
         summary="2-way conjunctions, computed from second moments",
         suits="It computes conjunctions from the second moments of scaled records. These second "
         "moments need little noise.",
         check=requires(
-            lambda workload: isinstance(workload, Marginals) and workload.k == 2,
+            lambda workload: isinstance(workload, workloads.Marginals) and workload.k == 2,
             "the queries are not the 2-way conjunctions of binary columns",
         ),
     ),
     Candidate(
-        kind=JL,
+        kind=mechanisms.JL,
         name=JL_NAME,
-        flag="jl",
         summary="K-norm noise after a random projection to the best number of dimensions",
         suits="It answers a few random sums of the queries. With so few records, noise in all "
         "directions would cost more than this reduction loses.",
@@ -517,9 +661,8 @@ CANDIDATES = (
         depends_on_n=True,
     ),
     Candidate(
-        kind=Coarse,
+        kind=mechanisms.Coarse,
         name="Coarse(Projected)",
-        flag="coarse",
         guarantees=Guarantees.ANY,
         summary="projected noise for answers that are rounded to a few points",
         suits="It rounds the answers of each record to one of a few points, which need less noise.",

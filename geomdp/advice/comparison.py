@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from geomdp import mechanisms
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.advice.candidates import (
@@ -35,15 +36,7 @@ from geomdp.advice.setting import (
 )
 from geomdp.bodies import MissingOracle
 from geomdp.bounds.problem import CHANGES
-from geomdp.mechanisms import (
-    AdditiveMechanism,
-    Matrix,
-    Mechanism,
-    Prediction,
-    PredictionKind,
-    Projected,
-    ResidualGaussian,
-)
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, PredictionKind, Projected
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.knorm import is_around_differences_alone
 from geomdp.mechanisms.base import FixedDataset, predict_on_prior
@@ -108,8 +101,14 @@ def _widest(workload: Workload, covariance: FloatArray | None = None) -> float:
 #: they are tried beside Gaussian noise for all pair tables of up to 28 binary columns, where they
 #: take 1.2 s. They would take 2 s for 40 columns and 13 s for 100, where Gaussian noise is better.
 PURE_TABLES_SHARE = 8.0
-#: Reason given for a candidate that is left out because its set-up runs out of memory.
-TOO_LARGE = "its set-up does not fit into the memory of this machine"
+#: Errors of a set-up after which a mechanism cannot release.
+CANNOT_RELEASE = (WorkloadSizeError, MissingOracle, MemoryError)
+
+
+def _why(reason: Exception) -> str:
+    """The reason in words, of which a ``MemoryError`` has none."""
+    memory = "its set-up does not fit into the memory of this machine"
+    return memory if isinstance(reason, MemoryError) else str(reason)
 
 
 @dataclass(frozen=True)
@@ -161,10 +160,8 @@ class Trials:
         return min((trial.prediction.value for trial in self.built), default=math.inf)
 
     def attempt(self, candidate: Candidate, floor: float | None = None) -> None:
-        """Build a candidate, unless it is stronger than asked and useless or slow.
-
-        With a `floor` of its prediction, it is left out if it cannot be the best, and for tables of
-        many columns.
+        """Build a candidate; with a `floor` of its prediction, not if it is stronger than asked and
+        cannot be the best, or would take long for tables of many columns.
         """
         known = replace(self.setting, least=self.least)
 
@@ -185,15 +182,11 @@ class Trials:
         try:
             mechanism = build()
             prediction, sampler = mechanism.predicted_rmse, mechanism.sampler
-        except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
-            self.refused[name] = str(reason)
-            if isinstance(reason, UntriedError):
-                self.untried.add(name)
-            return
-        except MemoryError:
+        except (InapplicableError, *CANNOT_RELEASE) as reason:
+            self.refused[name] = _why(reason)
             # The estimates of cost do not cover all memory. The others must still be compared.
-            self.refused[name] = TOO_LARGE
-            self.untried.add(name)
+            if isinstance(reason, UntriedError | MemoryError):
+                self.untried.add(name)
             return
         seconds = time.perf_counter() - start
         self.built.append(Built(candidate, step, mechanism, prediction, sampler, seconds))
@@ -318,11 +311,11 @@ def _is_optimal(trial: Built) -> bool:
     if trial.step is not None or trial.prediction.kind is not PredictionKind.EXACT:
         return False
     match trial.mechanism:
-        case Matrix(privacy=ZCDP() | ApproxDP(), workload=workload, adjacency=adjacency):
+        case mechanisms.Matrix(privacy=ZCDP() | ApproxDP(), workload=workload, adjacency=adjacency):
             # If there are too many differences to list, the ellipsoid is searched only in a family
             # that is easy to compute.
             return is_around_differences_alone(workload, adjacency)
-        case ResidualGaussian(is_best=is_best):
+        case mechanisms.ResidualGaussian(is_best=is_best):
             return is_best
     return False
 
@@ -344,10 +337,8 @@ def ready_to_release(trials: Trials) -> list[Built]:
         leader = ranked[0]
         try:
             leader.mechanism.set_up()
-        except (WorkloadSizeError, MissingOracle) as reason:
-            why = str(reason)
-        except MemoryError:
-            why = TOO_LARGE
+        except CANNOT_RELEASE as reason:
+            why = _why(reason)
         else:
             # After set-up, the prediction can differ by rounding from that of the ranking.
             own = leader.mechanism.predicted_rmse
@@ -401,7 +392,7 @@ def _is_rounded(mechanism: Mechanism) -> bool:
     """Whether unseeded releases round noise correctly; False if the mechanism cannot be set up."""
     try:
         return mechanism.grid is not None
-    except (WorkloadSizeError, MissingOracle, MemoryError):
+    except CANNOT_RELEASE:
         return False
 
 
@@ -415,18 +406,14 @@ def try_for_every_n(setting: Setting, *, use_least: bool = False) -> Trials:
     """
     workload, trials = setting.workload, Trials(setting)
     slow = (workload.universe.size or 0) > MAX_PROJECTED_UNIVERSE and breadth_work(workload) > 0
-    any_n = [candidate for candidate in CANDIDATES if not candidate.depends_on_n]
-    for candidate in any_n:
-        if not candidate.is_stronger(setting):
-            trials.attempt(candidate)
     # Noise that is provably not the best for n records is not the best for more records either.
     floors: dict[Guarantees, float] = {}
-    for candidate in any_n:
-        if candidate.is_stronger(setting):
-            guarantees = candidate.guarantees
-            if guarantees not in floors:
-                floors[guarantees] = pure_noise_floor(trials, guarantees.most_epsilon(setting))
-            trials.attempt(candidate, floors[guarantees])
+    for candidate in sorted(CANDIDATES, key=lambda each: each.is_stronger(setting)):
+        guarantees = candidate.guarantees
+        if candidate.is_stronger(setting) and guarantees not in floors:
+            floors[guarantees] = pure_noise_floor(trials, guarantees.most_epsilon(setting))
+        if not candidate.depends_on_n:
+            trials.attempt(candidate, floors.get(guarantees))
     noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
     # Only the best noise is shrunk: the prediction of shrunk noise grows with that of the noise.
     for noisy in noises[:1]:
@@ -562,3 +549,10 @@ def _check_simulation(noise: AdditiveMechanism, setting: Setting) -> None:
     setting.check_cost(
         "simulation", memory=4.0 * setting.n * record.nbytes, work=releases + counting
     )
+
+
+def ranking(setting: Setting) -> tuple[list[Built], Trials]:
+    """The candidates that can release, the best first, and the trials of all."""
+    trials = try_all(setting)
+    ranked = ready_to_release(trials)
+    return (with_fit(ranked, trials) if ranked else []), trials

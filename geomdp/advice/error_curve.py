@@ -124,9 +124,8 @@ def error_table(
         raise ValueError(f"ns must be at least 2 increasing numbers of records, got {list(ns)!r}")
     if records is not None and workload.totals(records).count == 0:
         raise ValueError("records must hold at least 1 record, got 0")
-    setting = Setting(
-        workload, numbers[0], privacy, checked_adjacency(adjacency), exact_only, THOROUGH
-    )
+    adjacency = checked_adjacency(adjacency)
+    setting = Setting(workload, numbers[0], privacy, adjacency, exact_only, THOROUGH)
     l1_sensitivity(workload, adjacency)  # raises an error if the sensitivity is 0
     generator = np.random.default_rng(rng)
     trials = try_for_every_n(setting).built
@@ -169,10 +168,9 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     """The largest error that is proved to be excluded, for each n."""
     # An error a that is excluded with v records is so with fewer. With n > v records, a v / n is
     # excluded: pad v records with copies of a fixed record, release, subtract the copies, and scale
-    # by n / v.
+    # by n / v. No error above `largest` is excluded: a mechanism that always releases the answers
+    # of one fixed record has at most this error.
     workload, corners = setting.workload, []
-    # No larger error is excluded: a mechanism that always releases the answers of one fixed record
-    # has at most this error.
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     if largest == 0:  # answers do not depend on the records, so no error is excluded
         return []
@@ -200,7 +198,7 @@ def _measured(
     rng: np.random.Generator,
 ) -> list[_Row]:
     rows: list[_Row] = []
-    datasets: dict[int, FixedDataset] = {}
+    datasets = {}
     for n in numbers:
         chosen = rng.integers(len(records), size=n)
         drawn = records[chosen] if isinstance(records, np.ndarray) else records.iloc[chosen]

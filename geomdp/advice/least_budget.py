@@ -1,8 +1,7 @@
 """The least budget that meets targets of accuracy, and a budget with which nothing can meet them.
 
-The error of additive noise is proportional to a power of the budget, so the prediction at one
-budget gives the least budget. Where it is not (projections of few records, noise on whole numbers),
-the search goes on by bisection.
+The error of additive noise is proportional to a power of the budget, so one prediction gives the
+least budget. Elsewhere (projections of few records, whole noise) the search goes on by bisection.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import listed, require_type, whole
-from geomdp.advice.advisor import Advice, Plan, advise_on, plan_of
+from geomdp.advice.advisor import Advice, Plan, advise, plan_of
 from geomdp.advice.candidates import candidate_named
-from geomdp.advice.setting import UNLIMITED, Setting
-from geomdp.advice.targets import HalfWidth, RootMeanSquare, Target
+from geomdp.advice.setting import UNLIMITED, HalfWidth, RootMeanSquare, Setting, Target
 from geomdp.bodies import sensitivity_polytope
 from geomdp.bounds import RMS, ConfidentAnswers, SideConditionError, WorstCase
 from geomdp.bounds.certificates import Rung, covering_bound
@@ -60,8 +58,9 @@ class Asked(NamedTuple):
         return 0.5 if isinstance(self.privacy(1.0), ZCDP) else 1.0
 
     def advice(self, workload: Workload, budget: float) -> Advice:
+        n, adjacency, exact = self.n, self.adjacency, self.exact_only
         privacy = member_privacy(self.privacy(budget), self.group)
-        return advise_on(Setting(workload, self.n, privacy, self.adjacency, self.exact_only))
+        return advise(workload, n=n, privacy=privacy, adjacency=adjacency, exact_only=exact)
 
     def setting(self, workload: Workload, budget: float) -> Setting:
         """For a mechanism that was chosen already, at any cost."""
@@ -151,10 +150,8 @@ def impossible_budget(asked: Asked, target: Target) -> Impossible | None:
     if place.stop - place.start < workload.n_queries:
         return _too_close(asked, target, 2, _largest_range(workload, target))
     spread = farthest_elements(workload, WorstCase())
-    found = (_too_close(asked, target, M, float(spread.radii[M - 1])) for M in spread.counts)
-    return max(
-        (each for each in found if each is not None), key=lambda each: each.budget, default=None
-    )
+    found = [_too_close(asked, target, M, float(spread.radii[M - 1])) for M in spread.counts]
+    return max(filter(None, found), key=lambda each: each.budget, default=None)
 
 
 def _overlap(own: slice, place: slice) -> bool:
@@ -323,7 +320,7 @@ def weighted_tables(
     weights: FloatArray = workload.table_weights
     best, least, row = None, math.inf, None
     for _ in range(ROUNDS):
-        weights = weights * _table_ratios(asked, tables, advised) ** STEP
+        weights = weights * _table_ratios(asked, advised) ** STEP
         weights = np.maximum(1.0, np.rint(MOST_WEIGHT * weights / weights.max()))
         tried = ChosenTables(columns, tables, weights.tolist())
         if row is None:
@@ -338,12 +335,11 @@ def weighted_tables(
     return best
 
 
-def _table_ratios(
-    asked: Asked, tables: Sequence[tuple[str, ...]], mechanism: Mechanism
-) -> FloatArray:
+def _table_ratios(asked: Asked, mechanism: Mechanism) -> FloatArray:
     """For each table, the largest error of a target for its cells, divided by the limit."""
     workload = mechanism.workload
     assert isinstance(workload, TableQueries)
+    tables = _names(workload)
     ratios = np.zeros(len(tables))
     for target in asked.targets:
         place = target.queries(workload)
@@ -484,8 +480,7 @@ class LeastBudget:
         if budget is not None:
             step, row = candidate_named(self.advice.flag)
             assert row is not None  # the flag of the advice names a candidate
-            mechanism = row.built(self.asked.setting(self.workload, budget))
-            mechanism = mechanism if step is None else step.after(mechanism)
+            mechanism = row.built(self.asked.setting(self.workload, budget), step)
         return [(target, target.error(mechanism)) for target in self.asked.targets]
 
     @property
@@ -497,10 +492,9 @@ class LeastBudget:
         return f"LeastBudget({self})"
 
     def __str__(self) -> str:
-        said = f"{self.privacy} meets {len(self.asked.targets)} targets, of which binds: "
-        if len(self.asked.targets) == 1:
-            said = f"{self.privacy} meets: "
-        return f"{said}{self.binding}; impossible: {self.excluded}"
+        count = len(self.asked.targets)
+        said = "meets: " if count == 1 else f"meets {count} targets, of which binds: "
+        return f"{self.privacy} {said}{self.binding}; impossible: {self.excluded}"
 
     def _repr_html_(self) -> str:
         rows = self.table.to_html(index=False, float_format="{:.4g}".format)
@@ -581,6 +575,6 @@ def budget_for(
         if less[0] < budget:
             (budget, advice), workload = less, weighted
     binding = max(checked, key=lambda target: target.error(advice.best) / target.limit)
-    proved = [found for each in checked if (found := impossible_budget(asked, each)) is not None]
-    low = max(proved, key=lambda each: each.budget, default=None)
+    proved = [impossible_budget(asked, target) for target in checked]
+    low = max(filter(None, proved), key=lambda each: each.budget, default=None)
     return LeastBudget(budget, privacy(budget), workload, advice, binding, low, asked)

@@ -1,40 +1,34 @@
-"""The setting of a comparison of mechanisms: the question, costs, and what applies to it."""
+"""What the advisor is asked: the setting, what it may cost to compare, and targets of accuracy."""
 
 from __future__ import annotations
 
-import itertools
+import abc
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, TypeVar
 
-from geomdp._validation import positive
-from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference, neighbour_body
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import is_whole, positive, whole
+from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
 from geomdp.bodies.base import Body
 from geomdp.bodies.relaxations import MappedElliptope
 from geomdp.bodies.sensitivity import WorkloadPolytope
-from geomdp.mechanisms import (
-    AdditiveMechanism,
-    Geometric,
-    KNorm,
-    Laplace,
-    LatticeBox,
-    Mechanism,
-    Recursive,
-)
-from geomdp.mechanisms.additive_noise.cone import MAX_TRIPLES, MAX_WORK, cone_lift
+from geomdp.mechanisms import AdditiveMechanism, Mechanism
+from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
-from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change
 from geomdp.mechanisms.projected import reachable_body
-from geomdp.noise import KNormNoise
+from geomdp.noise import KNormNoise, half_widths
 from geomdp.noise.base import Noise
-from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.noise.knorm import MappedNoise
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.noise.tails import largest_half_width
+from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
-from geomdp.workloads import Histogram, Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import MAX_SCORES
-from geomdp.workloads.structure import pair_levels
 from geomdp.workloads.tables import ProductQueries, TableQueries, cells_of
 
 Made = TypeVar("Made", bound=Mechanism)
@@ -214,194 +208,170 @@ def _order(body: Body) -> int:
     return body.d if isinstance(body, SpectraplexDifference | NuclearBall) else 0
 
 
-# When candidates apply, and when they differ from others
+# Targets of accuracy: how an error is measured, over which queries, and how large it may be
 
-#: An outer slab body (an intersection of slabs around a body) is refined up to this dimension of
-#: the answers' hull, and this product of the dimension and the size of the universe. Measured: 7 s
-#: for 1024 elements in dimension 55, and 60 s for 1600 in dimension 132.
-MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
-#: Largest dimension in which the best ellipsoid is computed numerically. Measured: 3 s in dimension
-#: 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
-MAX_ELLIPSOID_DIMENSION = 200
-#: Operations of the set-ups of a ball or an ellipsoid, of the bodies of `knorm_exact`, and of the
-#: levels of `recursive`, divided by `axes_work`. For all pair tables of 40 binary columns,
-#: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
-BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
-
-#: Geometric noise is compared only if the error of Laplace noise is larger by at least this share.
-SAME_ERROR = 1e-4
+#: Probability of an interval, and of a largest error.
+CONFIDENCE = 0.95
 
 
-def requires(holds: Callable[[Workload], bool], why: str) -> Callable[[Setting], None]:
-    """A check that raises `InapplicableError` unless the workload `holds`."""
+@dataclass(frozen=True)
+class Target(abc.ABC):
+    """A limit on an error of mean answers; for tables, of shares without the weights of tables.
 
-    def check(setting: Setting) -> None:
-        if not holds(setting.workload):
-            raise InapplicableError(why)
+    Parameters
+    ----------
+    limit : float
+        Largest error allowed, above 0.
+    over : sequence of str, int or None
+        The columns of a table of the workload, the number of a query, or None for all queries.
 
-    return check
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.advice.HalfWidth(0.02, ["region"]))
+    half-width of 95% intervals of region at most 0.02
+    """
 
+    limit: float
+    over: Sequence[str] | int | None = None
 
-check_whole = requires(
-    lambda workload: workload.whole_answers, "the answers are not known to be whole numbers"
-)
+    #: The error in words.
+    name: ClassVar[str]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", positive(self.limit, "limit"))
+        if self.over is None:
+            return
+        if is_whole(self.over):
+            object.__setattr__(self, "over", whole(int(self.over), "over", minimum=0))
+        elif isinstance(self.over, Sequence) and not isinstance(self.over, str):
+            object.__setattr__(self, "over", tuple(self.over))
+        else:
+            raise ValueError(
+                "over must be the columns of a table, the number of a query, or None, "
+                f"got {self.over!r}"
+            )
 
-def geometric_differs(setting: Setting) -> None:
-    check_whole(setting)
-    if isinstance(setting.privacy, ApproxDP):
-        setting = replace(setting, privacy=setting.pure)
-    least = setting.made(Geometric).predicted_rmse.value
-    if setting.made(Laplace).predicted_rmse.value < least * (1 + SAME_ERROR):
-        raise InapplicableError("its error is not 0.01% below that of Laplace")
+    def __str__(self) -> str:
+        return f"{self.name} of {self.place} at most {self.limit:g}"
 
+    @property
+    def place(self) -> str:
+        """The queries in words."""
+        if self.over is None:
+            return "all queries"
+        return f"query {self.over}" if isinstance(self.over, int) else " x ".join(self.over)
 
-def is_rho_of_line(setting: Setting) -> bool:
-    """Whether zCDP is asked for cells on a line, where the noise of a ball is Laplace noise."""
-    workload, small = setting.workload, setting.workload.n_queries <= MOST_COORDINATES
-    cells = small and isinstance(workload, TableQueries | Histogram)
-    return cells and isinstance(setting.privacy, ZCDP) and workload.affine_hull().dimension == 1
+    def queries(self, workload: Workload) -> slice:
+        """The numbers of the queries; ``ValueError`` if the workload does not have them."""
+        m = workload.n_queries
+        if self.over is None:
+            return slice(0, m)
+        if isinstance(self.over, int):
+            first = whole(self.over, "over", minimum=0, maximum=m - 1)
+            return slice(first, first + 1)
+        if isinstance(workload, TableQueries | ProductQueries):
+            names = cells_of(workload).universe.names
+            tables = cells_of(workload).tables
+            for table, place in zip(tables, workload.slices, strict=True):
+                if sorted(names[i] for i in table) == sorted(self.over):
+                    return place
+        raise ValueError(f"over must be the columns of a table of the workload, got {self.over!r}")
 
+    @abc.abstractmethod
+    def error(self, mechanism: Mechanism) -> float:
+        """The predicted error of `mechanism`; ``ValueError`` if it has no noise of a known law."""
 
-def check_lattice_box(setting: Setting) -> None:
-    if setting.workload.n_queries > MOST_COORDINATES:
-        raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
-    check_whole(setting)
-    if Change(setting.workload, setting.adjacency).lattice is None:
-        raise InapplicableError(
-            f"it must list all answers, but there are more than {MAX_ANSWERS}, or one is above 2^52"
-        )
-
-
-def lattice_box_differs(setting: Setting) -> None:
-    check_lattice_box(setting)
-    noise = replace(setting, privacy=setting.pure).made(LatticeBox).noise
-    if noise.dimension == 1 and noise.counts[0] == 1:
-        raise InapplicableError(
-            "one record changes the query by at most one unit, so it is Geometric"
-        )
-
-
-#: Costs of Gaussian noise on residuals, differences of counts along columns of a table: bytes per
-#: cell of a table and per set of columns within a table, and operations per cell and per set. The
-#: set-up takes a second for all 3-way tables of 100 binary columns, with 1.3 million cells.
-RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
-
-
-def check_residual_gaussian(setting: Setting) -> None:
-    workload = setting.workload
-    if not isinstance(workload, TableQueries | ProductQueries):
-        raise InapplicableError("the queries are not those of tables of columns")
-    cells = workload.n_queries
-    subsets = sum(2 ** len(table) for table in cells_of(workload).tables)
-    work = CELL_OPERATIONS * cells + SUBSET_OPERATIONS * subsets
-    setting.check_cost("set-up", memory=float(RESIDUAL_BYTES * (cells + subsets)), work=float(work))
-
-
-#: Number of draws from which the second moment of the body of `TightCone` is simulated.
-MOMENT_DRAWS = 1024
-#: Operations of a draw from the body of `TightCone`, divided by L^2 P, for L levels of all columns
-#: together and P = L minus the number of columns: 1.5 ms for 10 columns with 40 levels in all.
-TRY_OPERATIONS = 34
-#: Bytes of an entry of a sparse matrix that is filled from lists.
-LISTED_ENTRY = 64
-
-
-def check_cone(setting: Setting) -> None:
-    levels = pair_levels(setting.workload)
-    if levels is not None and max(levels) > 2:
-        # Only tables with a column of more than two levels (values) need a moment body. The body of
-        # all other tables is an elliptope (a set of correlation matrices).
-        _check_moment_body(setting, levels)
-    if cone_lift(setting.workload) is None:
-        raise InapplicableError("no body with an exact sampler is known to contain the answers")
+    def _noisy(self, mechanism: Mechanism) -> tuple[AdditiveMechanism, slice, FloatArray]:
+        """The noise before post-processing, the numbers of the queries, and their divisors."""
+        noisy, place = additive_within(mechanism), self.queries(mechanism.workload)
+        if noisy is None:
+            raise ValueError(
+                f"targets must be root mean squared errors of all queries, got '{self}': the "
+                f"advised mechanism {type(mechanism).__name__} adds no noise of a known law"
+            )
+        return noisy, place, query_weights(mechanism.workload)[place]
 
 
-def check_tight_cone(setting: Setting) -> None:
-    levels = pair_levels(setting.workload)
-    if levels is None:
-        raise InapplicableError("the answers are not linear in tables of two columns")
-    _check_moment_body(setting, levels)
-    work = sum(levels) ** 2 * (sum(levels) - len(levels))
-    # An event says that a column has a certain level. The two events of a column with two levels
-    # are complements, so only one event is counted.
-    events = [count if count > 2 else 1 for count in levels]
-    triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
-    if work <= MAX_WORK and triples <= MAX_TRIPLES:  # else nothing cuts the body
-        setting.check_cost("second moment", work=float(MOMENT_DRAWS * TRY_OPERATIONS * work))
+def query_weights(workload: Workload) -> FloatArray:
+    """The factors (m,) of the answers: the weights of tables, else 1."""
+    if isinstance(workload, TableQueries | ProductQueries):
+        return workload.weights
+    return np.ones(workload.n_queries)
 
 
-def _check_moment_body(setting: Setting, levels: tuple[int, ...]) -> None:
-    """Check the memory for a basis of the contrasts of columns, and their map to pair tables."""
-    own = [count - 1 for count in levels]
-    contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
-    # A cell of a table depends on all contrasts of the table.
-    entries = sum(math.prod(table) ** 2 for table in itertools.combinations(levels, 2))
-    setting.check_cost("moment body", memory=float(8 * contrasts**2 + LISTED_ENTRY * entries))
+class RootMeanSquare(Target):
+    """Limit on the root mean squared error per query.
+
+    Over all queries of equal weight it is the `predicted_rmse` of the mechanism, a bound for every
+    data set. For others it is the error of the noisy answers, `Release.noisy`, without weights: a
+    projection lowers the total error, but can raise the error of a table. Parameters and errors are
+    those of `Target`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(4)
+    >>> laplace = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> round(gd.advice.RootMeanSquare(0.1).error(laplace), 4)  # sqrt(2) 2 / 100
+    0.0283
+    """
+
+    name = "root mean squared error"
+
+    def error(self, mechanism: Mechanism) -> float:
+        weights = query_weights(mechanism.workload)
+        if self.over is None and np.ptp(weights) == 0:
+            return mechanism.predicted_rmse.value / float(weights[0])
+        noisy, place, divisors = self._noisy(mechanism)
+        squares = noisy.noise.variances()[place] / noisy.n**2 + noisy.answer_rounding[place] ** 2
+        return math.sqrt(float((squares / divisors**2).mean()))
 
 
-def knorm_exact(setting: Setting) -> AdditiveMechanism:
-    """K-norm noise of the best body with an exact sampler."""
-    setting.check_cost("set-up", work=BODIES_SHARE * axes_work(setting.workload))
-    return replace(setting, privacy=setting.pure).made(KNorm, exact=True)
+class HalfWidth(Target):
+    """Limit on the half-width of the 95% interval of each query, around its noisy answer.
+
+    Parameters and errors are those of `Target`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(4)
+    >>> laplace = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> round(gd.advice.HalfWidth(0.1).error(laplace), 4)  # 2 ln(20) / 100
+    0.0599
+    """
+
+    name = "half-width of 95% intervals"
+
+    def error(self, mechanism: Mechanism) -> float:
+        noisy, place, divisors = self._noisy(mechanism)
+        return float((_reach(noisy)[place] / divisors).max())
 
 
-def check_knorm(setting: Setting) -> None:
-    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
-        return
-    # Take the dimension from the workload, which often knows it in closed form. Computing the
-    # dimension from the points of the body would take seconds.
-    size, dimension = setting.workload.universe.size, setting.workload.affine_hull().dimension
-    large = size is None or size * dimension > MAX_REFINED
-    if large or dimension > MAX_REFINED_DIMENSION:
-        raise UntriedError(
-            f"its outer slab body would take too long to refine: the universe has "
-            f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
-            f"the limit is {MAX_REFINED} for the product and {MAX_REFINED_DIMENSION} for the "
-            "dimension"
-        )
+@lru_cache(maxsize=4)
+def _reach(noisy: AdditiveMechanism) -> FloatArray:
+    """Half-widths (m,) of the intervals of all queries, which can take many public draws."""
+    return half_widths(noisy.noise, CONFIDENCE) / noisy.n + noisy.answer_rounding
 
 
-#: Operations to refine an outer body of slabs (`SlabBody`), divided by N r^2 for N elements and a
-#: hull of dimension r. Measured: 7 s for N = 1024 and r = 55, and 22 s for N = 2000 and r = 64.
-SLAB_OPERATIONS = 2500
+class LargestError(Target):
+    """Limit on the largest error over the queries, which the noisy answers keep in 95% of releases.
 
+    Parameters and errors are those of `Target`.
 
-def knorm_differs(setting: Setting) -> None:
-    if setting.exact_only:
-        raise InapplicableError(
-            "if its sampler is exact, KNorm(exact=True) is no worse; if not, exact_only excludes it"
-        )
-    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
-        raise InapplicableError("its body has an exact sampler, so KNorm(exact=True) is no worse")
-    if not isinstance(setting.privacy, PureDP):
-        size = setting.workload.universe.size
-        elements = math.inf if size is None else float(size)
-        work = SLAB_OPERATIONS * elements * setting.workload.affine_hull().dimension ** 2
-        setting.check_cost("outer slab body", work=work)
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(4)
+    >>> laplace = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> round(gd.advice.LargestError(0.1).error(laplace), 4)
+    0.0873
+    """
 
+    name = "largest error with probability 0.95"
 
-def check_ellipsoid(setting: Setting) -> None:
-    dimension = setting.workload.affine_hull().dimension
-    # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
-    symmetric = isinstance(setting.workload, MarginalTables | Marginals | Parities)
-    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
-        raise UntriedError(
-            "the best ellipsoid would take too long to find: the answers have dimension "
-            f"{dimension}, and the limit is {MAX_ELLIPSOID_DIMENSION}"
-        )
-
-
-def recursive(setting: Setting) -> Mechanism:
-    """Hardt-Talwar noise of the best body with an exact sampler, in two or more levels."""
-    mechanism = setting.made(Recursive)
-    if len(mechanism.noise.levels) == 1:
-        raise InapplicableError(
-            "its recursion would have only one level, so it is KNorm(exact=True)"
-        )
-    return mechanism
-
-
-def pure_matrix_differs(setting: Setting) -> None:
-    if isinstance(setting.privacy, PureDP):
-        raise InapplicableError("for pure privacy, it is the same as Matrix")
+    def error(self, mechanism: Mechanism) -> float:
+        noisy, place, divisors = self._noisy(mechanism)
+        reach = largest_half_width(noisy.noise, CONFIDENCE, place, divisors) / noisy.n
+        return reach + float((noisy.answer_rounding[place] / divisors).max())

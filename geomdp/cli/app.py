@@ -1,14 +1,21 @@
-"""The command `geomdp`, with its lists and the commands about schema files.
+"""The command `geomdp`, with its lists, the lessons and the commands about schema files.
 
 Only options and help are defined at import, so that --help is quick.
 """
 
 from __future__ import annotations
 
+import ast
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -18,14 +25,11 @@ from geomdp._numerics.files import write_together
 from geomdp.cli import display, flags
 from geomdp.cli.ask import ask
 from geomdp.cli.audit import audit
-from geomdp.cli.budget import budget
-from geomdp.cli.covariance import covariance
 from geomdp.cli.display import logged_to
 from geomdp.cli.flags import AUTO, options
-from geomdp.cli.lessons import lessons
 from geomdp.cli.outputs import check_output, ledger
-from geomdp.cli.plans import advise, bracket, check_bound, curve, width
-from geomdp.cli.release import release
+from geomdp.cli.plans import advise, bracket, budget, check_bound, curve, width
+from geomdp.cli.release import covariance, release
 from geomdp.cli.smooth import app as smooth
 
 if TYPE_CHECKING:
@@ -38,23 +42,19 @@ def mechanisms() -> None:
 
     rows = [(row.flag, row.guarantees.value, row.summary) for row in CANDIDATES]
     display.print_table(["--mechanism", "with", "what it is"], rows)
-    print()
-    print("Answers are attainable if they are the exact answers of some table.")
-    print(f"{PROJECTED.prefix}NAME moves the answers of NAME to the nearest attainable ones;")
-    print("for a table of n records this move never makes the error larger.")
+    projected, fitted = PROJECTED.prefix, FITTED.prefix
     print(
-        f"{FITTED.prefix}NAME takes the attainable answers that fit the noisy answers of NAME best;"
+        f"""
+Answers are attainable if they are the exact answers of some table.
+{projected}NAME moves the answers of NAME to the nearest attainable ones;
+for a table of n records this move never makes the error larger.
+{fitted}NAME takes the attainable answers that fit the noisy answers of NAME best;
+the error is usually smaller than for {projected}NAME, but its proved bound is twice as large.
+{SHRUNK.prefix}NAME moves answers towards those of uniform data before it moves them to
+attainable ones; this helps if there are few records.
+{AUTO} compares them without reading records; see `geomdp advise`. For few records, it
+takes {fitted}NAME if this errs less in simulations on public data."""
     )
-    print(
-        f"the error is usually smaller than for {PROJECTED.prefix}NAME, but its proved bound is "
-        "twice as large."
-    )
-    print(
-        f"{SHRUNK.prefix}NAME moves answers towards those of uniform data before it moves them to"
-    )
-    print("attainable ones; this helps if there are few records.")
-    print(f"{AUTO} compares them without reading records; see `geomdp advise`. For few records, it")
-    print(f"takes {FITTED.prefix}NAME if this errs less in simulations on public data.")
 
 
 def workloads() -> None:
@@ -66,9 +66,6 @@ def workloads() -> None:
 
 
 # schema
-
-#: Why every column is skipped in a draft without --look.
-TO_DECLARE = "declare its kind: categorical, boolean, numeric, date or real"
 
 _option = options("""
 --look/--no-look  Read the values, and propose a kind, categories and bin edges for each column,
@@ -125,7 +122,8 @@ def draft(
 
         csv = csv_format(data)
         names = column_names(data, csv)
-        skipped = [gd.data.SkippedColumn(name, TO_DECLARE) for name in names]
+        why = "declare its kind: categorical, boolean, numeric, date or real"
+        skipped = [gd.data.SkippedColumn(name, why) for name in names]
         text = document_text(skipped, csv) + "\n"
     if out is None:
         print(text, end="")
@@ -149,8 +147,7 @@ def confirm(
     confirmed = drafted.confirm(*(columns or ()))
     if confirmed != drafted:
         write_together({file: (confirmed.to_json() + "\n").encode()})
-    stated = [column for column in confirmed.columns if column.confirmed]
-    rows = [(column.name, _stated(column)) for column in stated]
+    rows = [(column.name, _stated(column)) for column in confirmed.columns if column.confirmed]
     if rows:
         display.print_table(["column", "stated to be known without the records"], rows)
     else:
@@ -172,6 +169,97 @@ def editor() -> None:
     print(files("geomdp.data").joinpath("schema.schema.json").read_text(encoding="utf-8"), end="")
 
 
+# lessons: the notebooks of the course
+
+#: Folder of the package. In an installed wheel, the lessons are in the subfolder lessons/ of this
+#: folder. In a checkout, they are in experiments/lessons/, and experiments/ is beside this folder.
+PACKAGE = Path(__file__).resolve().parents[1]
+NAME_HELP = "Number or name of a lesson; without NAME, all lessons are listed."
+PORT_HELP = "Port of the notebook; by default the first free one."
+BROWSER_HELP = "Open a browser, or print the address only."
+
+Name = Annotated[str | None, typer.Argument(help=NAME_HELP, show_default=False)]
+Port = Annotated[
+    int | None, typer.Option("--port", min=1, max=65535, help=PORT_HELP, show_default=False)
+]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help=BROWSER_HELP)]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One notebook. The file ``lesson_01_body.py`` is lesson 1 with the name `body`."""
+
+    path: Path
+
+    @property
+    def number(self) -> int:
+        return int(self.path.stem.split("_")[1])
+
+    @property
+    def name(self) -> str:
+        return self.path.stem.split("_", 2)[2]
+
+    @property
+    def title(self) -> str:
+        """The first line of the notebook's docstring, without the number."""
+        text = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
+        return text.partition("\n")[0].removeprefix(f"Lesson {self.number}. ")
+
+
+def all_lessons() -> list[Lesson]:
+    shipped, checkout = PACKAGE / "lessons", PACKAGE.parent / "experiments" / "lessons"
+    folder = shipped if shipped.is_dir() else checkout
+    return [Lesson(path) for path in sorted(folder.glob("lesson_[0-9][0-9]_*.py"))]
+
+
+def find_lesson(name: str) -> Lesson:
+    """The lesson with this number, short name or file name; ``ValueError`` if there is none."""
+    known = all_lessons()
+    for lesson in known:
+        if name in {str(lesson.number), lesson.name, lesson.path.stem, lesson.path.name}:
+            return lesson
+    names = [f"{each.number} ({each.name})" for each in known] or [
+        "the lessons (none is installed)"
+    ]
+    raise ValueError(f"NAME must be one of {', '.join(names)}, got {name!r}")
+
+
+def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> None:
+    """Open a lesson on the geometry of privacy; without NAME, list all lessons.
+
+    Lessons are notebooks with sliders and exercises and need the extra `lessons`.
+    """
+    if name is None:
+        rows = [(str(lesson.number), lesson.name, lesson.title) for lesson in all_lessons()]
+        display.print_table(["lesson", "name", "what it is about"], rows)
+        print("\nto open one as a notebook: geomdp lessons 1")
+        print("all as pages, without a server: python -m experiments site (in a checkout)")
+        return
+    lesson = find_lesson(name)
+    if find_spec("marimo") is None:
+        raise ValueError(
+            "the lessons are marimo notebooks and need the extra `lessons`: "
+            "pip install 'geomdp[lessons]'"
+        )
+    chosen = [
+        *([] if browser else ["--headless"]),
+        *([] if port is None else ["--port", str(port)]),
+    ]
+    command = [sys.executable, "-m", "marimo", "run", *chosen, str(lesson.path)]
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        # `run` kills the server if an exception, such as that of `_end`, ends its wait.
+        raise typer.Exit(subprocess.run(command, check=False).returncode)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """End with the exit code that shells give to a process stopped by a signal."""
+    del frame
+    raise SystemExit(128 + number)
+
+
 # The command
 
 app = typer.Typer(
@@ -189,48 +277,31 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+LOG_HELP = "Append the steps of the command, with times, to FILE."
+Log = Annotated[Path | None, typer.Option("--log", metavar="FILE", help=LOG_HELP)]
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", metavar="", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+]
+
+
 @app.callback()
-def geomdp(
-    context: typer.Context,
-    *,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            metavar="",
-            callback=_print_version,
-            is_eager=True,
-            help="Print the version.",
-        ),
-    ] = False,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            "--log", metavar="FILE", help="Append the steps of the command, with times, to FILE."
-        ),
-    ] = None,
-) -> None:
+def geomdp(context: typer.Context, *, version: Version = False, log: Log = None) -> None:
     """Private answers to a fixed set of queries about a table of records."""
     del version  # `_print_version` has printed it
     context.with_resource(logged_to(log))
 
 
-#: Headings of the groups of commands in the help, in order.
-RECORDS, PLANS, LISTS = "With records", "Without records", "Lists and files"
-
-app.command(rich_help_panel=RECORDS)(release)
-app.command(rich_help_panel=RECORDS)(covariance)
-app.command(rich_help_panel=RECORDS)(ask)
-app.add_typer(smooth, name="smooth", rich_help_panel=RECORDS)
-app.add_typer(schema, name="schema", rich_help_panel=RECORDS)
-app.command(rich_help_panel=PLANS)(advise)
-app.command(rich_help_panel=PLANS)(audit)
-app.command(rich_help_panel=PLANS)(bracket)
-app.command(rich_help_panel=PLANS)(budget)
-app.command(rich_help_panel=PLANS)(check_bound)
-app.command(rich_help_panel=PLANS)(curve)
-app.command(rich_help_panel=PLANS)(width)
-app.command(rich_help_panel=LISTS)(workloads)
-app.command(rich_help_panel=LISTS)(mechanisms)
-app.command(rich_help_panel=LISTS)(ledger)
-app.command(rich_help_panel=LISTS)(lessons)
+#: The commands by the heading of their group in the help.
+GROUPS: dict[str, Sequence[Callable[..., None]]] = {
+    "With records": (release, covariance, ask),
+    "Without records": (advise, audit, bracket, budget, check_bound, curve, width),
+    "Lists and files": (workloads, mechanisms, ledger, lessons),
+}
+for heading, commands in GROUPS.items():
+    for command in commands:
+        app.command(rich_help_panel=heading)(command)
+app.add_typer(smooth, name="smooth", rich_help_panel="With records")
+app.add_typer(schema, name="schema", rich_help_panel="With records")

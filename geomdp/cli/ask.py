@@ -1,7 +1,4 @@
-"""The command `ask`: answers to adaptive questions about a table, within one budget.
-
-The noise of a run is never written to a file, so a run that was killed cannot be continued.
-"""
+"""The command `ask`: answers to adaptive questions about a table, within one budget."""
 
 from __future__ import annotations
 
@@ -81,29 +78,21 @@ class Table:
         return DenseQuery(values.ravel())
 
 
-#: What `questions_of` yields.
+#: Questions, each as the text of its line and as a query.
 Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
 
 
-@contextmanager
-def questions_of(place: str, table: Table) -> Iterator[Lines]:
-    """The questions in the file `place`, all checked first, or on standard input if it is ``-``.
-
-    Yields
-    ------
-    iterable of (str, DenseQuery)
-        Questions, each as the text of its line and as a query.
-    """
+def questions_of(place: str, table: Table) -> Lines:
+    """The questions in the file `place`, all checked first, or on standard input if it is ``-``."""
     if place == "-":
-        yield _streamed(sys.stdin, table)
-        return
+        return _streamed(sys.stdin, table)
     parsed = []
     for number, line in enumerate(Path(place).read_text(encoding="utf-8").splitlines(), start=1):
         try:
             parsed.append((line, table.query(line)))
         except ValueError as error:
             raise ValueError(f"--queries {place}, line {number}: {error}") from error
-    yield parsed
+    return parsed
 
 
 def _streamed(stream: TextIO, table: Table) -> Lines:
@@ -149,7 +138,7 @@ def answer_all(
     said = f"{charged}, and the answers are in {file.name!s}"
     for number, (text, query) in enumerate(lines):
         try:
-            answer = _asked(mechanism, query, histogram, n)
+            answer, shown = _asked(mechanism, query, histogram, n)
         except BudgetExhausted as error:
             display.warn(f"no more answers: {error}")
             return
@@ -158,25 +147,24 @@ def answer_all(
             add_line(file, line, f"{said}, but for the last one, which is on standard output")
         finally:
             with display.printing(said):
-                print(f"{display.visible(text)}\t{_in_words(mechanism, answer)}")
+                print(f"{display.visible(text)}\t{shown}")
 
 
 def _asked(
     mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int
-) -> gd.mechanisms.Answer:
+) -> tuple[gd.mechanisms.Answer, str]:
+    """The answer, and how it is printed."""
     # Whole numbers below 2^53 are added without rounding, so the count is exact.
     count = int(query.total(histogram))
     if isinstance(mechanism, gd.OnlineConstruction):
-        return mechanism.ask_truth(query, Fraction(count, n))
+        answer = mechanism.ask_truth(query, Fraction(count, n))
+        return answer, f"{answer.value:.6g}"
     answer = mechanism.ask(count)
-    return answer if answer.value is None else answer._replace(value=answer.value / n)
-
-
-def _in_words(mechanism: Interactive, answer: gd.mechanisms.Answer) -> str:
-    value = "" if answer.value is None else f"{answer.value:.6g}"
-    if isinstance(mechanism, gd.OnlineConstruction):
-        return value
-    return "\t".join(filter(None, ["above" if answer.above else "below", value]))
+    side = "above" if answer.above else "below"
+    if answer.value is None:
+        return answer, side
+    share = answer.value / n
+    return answer._replace(value=share), f"{side}\t{share:.6g}"
 
 
 def add_line(file: FileIO, line: Mapping[str, object], said: str) -> None:
@@ -222,32 +210,26 @@ class Setting:
 
     def __post_init__(self) -> None:
         online = self.technique is Technique.ONLINE
-        several = self.technique in (Technique.SPARSE, Technique.NUMERIC_SPARSE)
-        for flag, value, wanted in (
-            ("--threshold", self.threshold, not online),
-            ("--cutoff", self.cutoff, several),
-            ("--questions", self.questions, online),
-        ):
-            if (value is not None) != wanted:
-                verb = "needs" if wanted else "does not take"
-                raise ValueError(f"--technique {self.technique} {verb} {flag}")
-        if self.alpha is not None and not online:
-            raise ValueError(f"--technique {self.technique} does not take --alpha")
         first_only = self.technique is Technique.ABOVE_THRESHOLD
-        if first_only and not isinstance(self.privacy, PureDP):
-            raise ValueError("--technique above-threshold does not take --delta")
+        for flag, value, needed, allowed in (
+            ("--threshold", self.threshold, not online, not online),
+            ("--cutoff", self.cutoff, not online and not first_only, not online and not first_only),
+            ("--questions", self.questions, online, online),
+            ("--alpha", self.alpha, False, online),
+            ("--delta", getattr(self.privacy, "delta", None), False, not first_only),
+        ):
+            if (needed and value is None) or (value is not None and not allowed):
+                verb = "needs" if needed else "does not take"
+                raise ValueError(f"--technique {self.technique} {verb} {flag}")
         flags.check_whole("--cutoff", self.cutoff, minimum=1)
         flags.check_whole("--questions", self.questions, minimum=1)
 
     def record(self, mechanism: Interactive) -> dict[str, object]:
         """What the privacy record says about the mechanism, which `mechanism` has built."""
-        stated = {
-            "threshold": self.threshold,
-            "cutoff": self.cutoff,
-            "questions": self.questions,
-            "alpha": getattr(mechanism, "alpha", None),
-        }
-        given = {name: value for name, value in stated.items() if value is not None}
+        alpha = getattr(mechanism, "alpha", None)
+        stated = (self.threshold, self.cutoff, self.questions, alpha)
+        named = zip(("threshold", "cutoff", "questions", "alpha"), stated, strict=True)
+        given = {name: value for name, value in named if value is not None}
         return {"name": type(mechanism).__name__, "technique": self.technique, **given}
 
     def mechanism(self, size: int, n: int, ledger: gd.Ledger | None) -> Interactive:
@@ -340,8 +322,8 @@ def ask(
         declared = source.schema.select(list(chosen_columns(source.schema, names)))
     table, caveat = Table(declared.labels), declared.caveat
     warn_of(caveat)
+    lines = questions_of(queries, table)
     with (
-        questions_of(queries, table) as lines,
         exclusive(state, record_room(declared)) as file,
         payment.opened(Guarantee(privacy, relation, Exact(), withdrawn=caveat), "ask") as account,
     ):

@@ -6,7 +6,7 @@ import importlib.util
 import math
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,14 +32,6 @@ LEARNING = 4
 
 class LeftOutError(Exception):
     """Why a mechanism is not audited."""
-
-
-class Audited(NamedTuple):
-    """A mechanism with the result of its audit."""
-
-    flag: str
-    result: gd.audit.AuditResult
-    seconds: float
 
 
 def _candidate(flag: str, setting: Setting) -> gd.mechanisms.Mechanism:
@@ -96,6 +88,8 @@ def noise_audit_work(workload: gd.workloads.Workload, trials: int) -> float:
 
 #: Exit code if a claim was refuted.
 REFUTED = 1
+#: What the results say of a refuted claim.
+REFUTES = "REFUTED"
 #: Least number of trials. With fewer trials, the audit of some mechanisms has too few outputs to
 #: choose an event and test it.
 FEWEST_TRIALS = 64
@@ -119,16 +113,14 @@ Result:
 """)
 
 
+COMPUTED = (
+    "for sparse vector, the probability of each output is computed without draws: "
+    "gd.audit.SparseVectorLaw gives them for true answers that you choose"
+)
+MOMENTS = "it releases moments of real columns, which gd.audit.audit_pairs can audit"
 #: Commands whose releases are not audited here, with the reason. Neither command answers a fixed
 #: workload.
-OTHER_RELEASES = (
-    (
-        "ask",
-        "for sparse vector, the probability of each output is computed without draws: "
-        "gd.audit.SparseVectorLaw gives them for true answers that you choose",
-    ),
-    ("smooth", "it releases moments of real columns, which gd.audit.audit_pairs can audit"),
-)
+OTHER_RELEASES = (("ask", COMPUTED), ("smooth", MOMENTS))
 
 
 def audit(
@@ -173,23 +165,21 @@ def audit(
     setting = Setting(task.workload, n, privacy, adjacency.relation(), exact)
     audited, left_out = _audited(mechanism, setting, all_of_them, trials, level, seed)
     of_what = " of the mechanism" if task.caveat else ""
-    display.print_rows(
-        [
-            task.row,
-            ("claim", f"{privacy}, {setting.adjacency.value}{of_what}"),
-            *([("release", f"no privacy claim: {task.caveat}")] if task.caveat else []),
-            ("level", f"{level:g} for each mechanism"),
-        ]
-    )
+    rows = [task.row, ("claim", f"{privacy}, {setting.adjacency.value}{of_what}")]
+    if task.caveat:
+        rows.append(("release", f"no privacy claim: {task.caveat}"))
+    display.print_rows([*rows, ("level", f"{level:g} for each mechanism")])
     print()
-    _print_results(audited)
+    headings = ["mechanism", "claim", "epsilon >=", "claimed", "outputs", "time", "event"]
+    display.print_table(headings, audited)
+    print("\nAn audit can refute a claim, not prove it; the mechanism's docstring has the proof.")
     print(_limits(privacy, trials, level))
     if mechanism is None:
         left_out += OTHER_RELEASES
     if left_out:
         print()
         display.print_table(["left out", "why"], left_out)
-    if any(each.result.refuted for each in audited):
+    if any(row[1] == REFUTES for row in audited):
         raise typer.Exit(REFUTED)
 
 
@@ -200,15 +190,18 @@ def _audited(
     trials: int,
     level: float,
     seed: int | None,
-) -> tuple[list[Audited], list[tuple[str, str]]]:
-    """Audits of the named mechanisms, which must apply (``ValueError``), of all, or of the first
-    that are affordable; and the mechanisms that are left out, with the reasons.
+) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
+    """Rows on the audits of the named mechanisms, which must apply (``ValueError``), of all, or of
+    the first that are affordable; and the mechanisms that are left out, with the reasons.
     """
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.cli.inputs import build_mechanism
 
     allowance = None if named or all_of_them else Allowance()
-    learners, audited, left_out = _learners(), [], []
+    learners, audited, left_out = [gd.audit.CLASSIFIER], [], []
+    if importlib.util.find_spec("sklearn") is None:
+        display.warn(NO_CLASSIFIER)
+        learners.clear()
     for name in named or [row.flag for row in CANDIDATES]:
         with working(f"auditing {name}"):
             try:
@@ -223,7 +216,7 @@ def _audited(
             result = gd.audit.audit_mechanism(
                 mechanism, trials=trials, without_density=learners, level=level, rng=seed
             )
-            audited.append(Audited(name, result, time.perf_counter() - begun))
+            audited.append(_row(name, result, time.perf_counter() - begun))
     if allowance is not None and not audited:
         raise ValueError(
             "no audit was made, because each would take long or does not apply: name a mechanism "
@@ -245,14 +238,6 @@ def _check_choice(mechanism: Sequence[str] | None, all_of_them: bool) -> None:
         raise ValueError("give either --mechanism or --all, not both")
 
 
-def _learners() -> tuple[gd.audit.Learner, ...]:
-    """The classifiers that choose events for noise of unknown density; none without sklearn."""
-    if importlib.util.find_spec("sklearn") is None:
-        display.warn(NO_CLASSIFIER)
-        return ()
-    return (gd.audit.CLASSIFIER,)
-
-
 def _limits(privacy: gd.privacy.Privacy, trials: int, level: float) -> str:
     """The smallest violation that so many trials can show, and ten times as many."""
     from geomdp.audit.claims import smallest_violation
@@ -268,25 +253,17 @@ def _limits(privacy: gd.privacy.Privacy, trials: int, level: float) -> str:
     )
 
 
-def _print_results(audited: Sequence[Audited]) -> None:
-    rows = []
-    for each in audited:
-        result = each.result
-        rho = result.rho_lower_bound
-        more = "" if rho is None else f"; Renyi divergences show rho >= {printed_down(rho, 4)}"
-        at = "" if result.delta == 0 else f" at delta {printed(result.delta, 2)}"
-        rows.append(
-            (
-                each.flag,
-                "REFUTED" if result.refuted else "not refuted",
-                f"{printed_down(result.epsilon_lower_bound, 4)}{at}",
-                printed(result.claimed_epsilon),
-                f"2 x {result.trials}",
-                f"{each.seconds:.1f} s",
-                f"{result.event} in {result.hits_a} and {result.hits_b} outputs, on {result.pair}"
-                f"{more}",
-            )
-        )
-    headings = ["mechanism", "claim", "epsilon >=", "claimed", "outputs", "time", "event"]
-    display.print_table(headings, rows)
-    print("\nAn audit can refute a claim, not prove it; the mechanism's docstring has the proof.")
+def _row(name: str, result: gd.audit.AuditResult, seconds: float) -> tuple[str, ...]:
+    rho = result.rho_lower_bound
+    more = "" if rho is None else f"; Renyi divergences show rho >= {printed_down(rho, 4)}"
+    at = "" if result.delta == 0 else f" at delta {printed(result.delta, 2)}"
+    hits = f"{result.event} in {result.hits_a} and {result.hits_b} outputs"
+    return (
+        name,
+        REFUTES if result.refuted else "not refuted",
+        f"{printed_down(result.epsilon_lower_bound, 4)}{at}",
+        printed(result.claimed_epsilon),
+        f"2 x {result.trials}",
+        f"{seconds:.1f} s",
+        f"{hits}, on {result.pair}{more}",
+    )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Short aligned rows that are readable on a terminal and in a log
 
+#: Pairs of a name and a value.
+Rows: TypeAlias = "list[tuple[str, str]]"
 #: Number of characters per line in a log or a pipe, which have no width of their own.
 LOG_WIDTH = 120
 #: Unicode categories of characters that are never printed or written to a file of answers: controls
@@ -38,19 +40,13 @@ REVERSING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 def visible(text: str) -> str:
     """`text` with a JSON escape for each control character, so that it cannot forge a line."""
-    if text.isprintable():
-        return text
-    return "".join(
-        f"\\u{ord(character):04x}"
-        if unicodedata.category(character) in CONTROLS
-        or unicodedata.bidirectional(character) in REVERSING
-        else character
-        for character in text
-    )
+    return text if text.isprintable() else "".join(map(_escaped, text))
 
 
-def console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
+def _escaped(character: str) -> str:
+    control = unicodedata.category(character) in CONTROLS
+    reversing = unicodedata.bidirectional(character) in REVERSING
+    return f"\\u{ord(character):04x}" if control or reversing else character
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
@@ -76,7 +72,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def _print(table: Table) -> None:
     """Print a table on standard output; in a log or a pipe, without blanks at the ends of lines."""
-    shown = console()
+    shown = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
     if shown.is_terminal:
         shown.print(table)
         return
@@ -136,7 +132,7 @@ def error_rows(
     *,
     weighted: bool = False,
     task: Task | None = None,
-) -> list[tuple[str, str]]:
+) -> Rows:
     """Rows on the error of the noise, and on that of the answers, as `prediction` states it."""
     from geomdp.mechanisms.additive_noise.base import additive_within
 
@@ -150,6 +146,11 @@ def error_rows(
 
 def number(value: float) -> str:
     return f"{value:.4g}"
+
+
+def counted(declared: int | None) -> str:
+    """Whether the number of records was declared or, without a declared one, counted."""
+    return "counted" if declared is None else "declared"
 
 
 # Progress: the terminal shows warnings and the current step, and a log file lists all steps
@@ -237,13 +238,10 @@ class _Shown(logging.Handler):
 
 # Errors: messages on standard error and an exit code in place of a traceback
 
-#: Exit code for bad input: the usual code for wrong usage of a command.
-BAD_INPUT = 2
+#: Exit codes for bad input, the usual one for wrong usage, and after Ctrl-C (128 + SIGINT).
+BAD_INPUT, INTERRUPTED = 2, 130
 #: Where a message about records has its next line, which is about another fault.
 RECORD_FAULT = re.compile(r"\n(?=records must be )")
-#: Exit code of a shell for a process stopped by Ctrl-C (128 + SIGINT).
-INTERRUPTED = 130
-
 
 First = TypeVar("First")
 Second = TypeVar("Second")
@@ -306,8 +304,7 @@ def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
     except (ValueError, BudgetExhausted) as error:
         _fail(*RECORD_FAULT.split(str(error)))
     except ExceptionGroup as group:
-        ours = group.split(ValueError)[1]
-        if ours is not None:
+        if group.split(ValueError)[1] is not None:  # an error of this program
             raise
         _fail(*map(str, group.exceptions))
     except MemoryError as error:

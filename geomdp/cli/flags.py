@@ -139,10 +139,8 @@ def options(texts: str) -> Callable[..., Any]:
         meaning = escape(meaning)  # rich would read brackets as markup
         if not usage.startswith("-"):
             return typer.Argument(metavar=usage, help=meaning, show_default=False)
-        group = panel or None
-        return typer.Option(
-            names, metavar=metavar, help=meaning, rich_help_panel=group, parser=parser
-        )
+        shown: Any = {"metavar": metavar, "help": meaning, "rich_help_panel": panel or None}
+        return typer.Option(names, parser=parser, **shown)
 
     return option
 
@@ -242,7 +240,7 @@ class Question:
 
     @property
     def spec(self) -> str:
-        return "; ".join([*self.workloads, *(",".join(table) for table in self.tables)])
+        return "; ".join([*self.workloads, *map(",".join, self.tables)])
 
     @property
     def asked(self) -> list[Asked]:

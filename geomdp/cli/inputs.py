@@ -9,18 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import geomdp as gd
 from geomdp._validation import positive
-from geomdp.advice.advisor import advise_on, load_plan
-from geomdp.advice.candidates import (
-    CANDIDATES,
-    FITTED,
-    PROJECTED,
-    SHRUNK,
-    Candidate,
-    Step,
-    candidate_named,
-)
-from geomdp.advice.setting import DEFAULT_BUDGET, UNLIMITED, Budget, InapplicableError, Setting
+from geomdp.advice import Plan
+from geomdp.advice.candidates import CANDIDATES, STEPS, Candidate, Step, candidate_named
+from geomdp.advice.setting import DEFAULT_EFFORT, UNLIMITED, InapplicableError, Setting
 from geomdp.cli import display
 from geomdp.cli.flags import AUTO, Question
 from geomdp.data import Query, Schema, fair_affairs, infer_schema, rand_health_insurance, source_of
@@ -81,9 +74,8 @@ def record_source(
         given = "both" if infer else "neither"
         raise ValueError(f"give either --schema FILE or --infer-schema with DATA, got {given}")
     if infer:
-        inferred = infer_schema(data, columns).schema
         origin = "inferred from the records (not private)"
-        return RecordSource(inferred, origin, table.name, table)
+        return RecordSource(infer_schema(data, columns).schema, origin, table.name, table)
     return RecordSource(*described_schema(None, schema), table.name, table)
 
 
@@ -185,21 +177,13 @@ class Choice:
     weights: Sequence[float] | None = None
 
 
-def choice_of(
-    mechanism: str, exact: bool, effort: float | None, plan: Path | None, max_rows: int | None
-) -> Choice:
-    """The choice by --mechanism, --exact, --effort and --plan; ``ValueError`` if they are wrong."""
-    if plan is not None:
-        if mechanism != AUTO or effort is not None:
-            raise ValueError(
-                "--plan excludes --mechanism and --effort: the plan names the mechanism"
-            )
-        return _planned(plan, exact, max_rows)
+def choice_of(mechanism: str, exact: bool, effort: float | None) -> Choice:
+    """The choice by --mechanism, --exact and --effort; ``ValueError`` if they are wrong."""
     if mechanism == AUTO:
-        budget = budget_of(effort)
+        seconds = checked_effort(effort)
 
         def least_error(workload: Workload, **asked: Any) -> Mechanism:
-            return advise_on(Setting(workload, **asked, exact_only=exact, budget=budget)).best
+            return gd.advise(workload, **asked, exact_only=exact, effort=seconds).best
 
         return Choice("least predicted error", least_error)
     if effort is not None:
@@ -212,9 +196,8 @@ def choice_of(
     return Choice("the user", named, step is not None)
 
 
-def _planned(path: Path, exact: bool, max_rows: int | None) -> Choice:
-    """The mechanism, and the weights of tables, that --save-plan has saved in a file."""
-    plan = load_plan(path)
+def planned_choice(path: Path, plan: Plan, exact: bool, max_rows: int | None) -> Choice:
+    """The mechanism, and the weights of tables, that --save-plan has saved in the file `path`."""
     if (planned_rows := plan.max_rows_per_person) != max_rows:
         said = f"{planned_rows or 'none'}, got {max_rows or 'none'}"
         raise ValueError(f"--max-rows-per-person must be that of --plan {path}, {said}")
@@ -233,11 +216,9 @@ def _planned(path: Path, exact: bool, max_rows: int | None) -> Choice:
     return Choice(f"the plan in {path}", planned, weights=plan.weights)
 
 
-def budget_of(effort: float | None) -> Budget:
-    """The limit on the set-up cost of one candidate; ``ValueError`` if --effort is not above 0."""
-    if effort is None:
-        return DEFAULT_BUDGET
-    return Budget.of_seconds(positive(effort, "--effort"))
+def checked_effort(effort: float | None) -> float:
+    """The seconds of --effort; ``ValueError`` if they are not above 0."""
+    return DEFAULT_EFFORT if effort is None else positive(effort, "--effort")
 
 
 def build_mechanism(flag: str, setting: Setting) -> Mechanism:
@@ -245,21 +226,18 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
     step, row = _parsed(flag)
     try:
         # `_check_sampler` below checks exactness, because its message names the flag.
-        mechanism = row.built(replace(setting, exact_only=False, budget=UNLIMITED))
+        mechanism = row.built(replace(setting, exact_only=False, budget=UNLIMITED), step)
     except InapplicableError as error:
         raise ValueError(f"--mechanism {flag} does not apply: {error}") from error
-    if step is not None:
-        mechanism = step.after(mechanism)
     _check_sampler(mechanism, setting.exact_only, f"--mechanism {flag}")
     return mechanism
 
 
 def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
     """If `exact` is true and the sampler is not exact, raise a ``ValueError`` that names `flag`."""
-    if exact and not isinstance(mechanism.guarantee.sampler, Exact):
-        raise ValueError(
-            f"{flag} needs --allow-heuristic here: its sampler is {mechanism.guarantee.sampler}"
-        )
+    sampler = mechanism.guarantee.sampler
+    if exact and not isinstance(sampler, Exact):
+        raise ValueError(f"{flag} needs --allow-heuristic here: its sampler is {sampler}")
 
 
 def _parsed(flag: str) -> tuple[Step | None, Candidate]:
@@ -267,9 +245,10 @@ def _parsed(flag: str) -> tuple[Step | None, Candidate]:
     step, row = candidate_named(flag)
     if row is None:
         known = ", ".join(row.flag for row in CANDIDATES)
+        *some, last = (each.prefix for each in STEPS)
         raise ValueError(
-            f"--mechanism must be {AUTO} or one of {known}, or {PROJECTED.prefix}, {FITTED.prefix} "
-            f"or {SHRUNK.prefix} before one of them; got {flag!r}"
+            f"--mechanism must be {AUTO} or one of {known}, or {', '.join(some)} or {last} before "
+            f"one of them; got {flag!r}"
         )
     if step is not None and step not in row.steps:
         raise ValueError(f"--mechanism {row.flag} projects its answers already, got {flag!r}")

@@ -7,22 +7,23 @@ import csv
 import fnmatch
 import glob
 import io
+import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import typer
 
 from geomdp._numerics.files import room_for, write_together
 from geomdp.cli import display, flags
 from geomdp.cli.display import visible
-from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy
+from geomdp.privacy import Guarantee, Ledger, Privacy
 from geomdp.privacy.ledger import relation_of, remaining
 
 if TYPE_CHECKING:
@@ -72,10 +73,9 @@ class OutputFiles:
             check_output(self.synthetic, (CSV, PARQUET), overwrite, inputs, flag="--synthetic")
 
     def room(self, task: Task, schema: Schema) -> dict[Path, int]:
-        """Bytes that the files need at most, in the order of writing: a row has a label in at most
-        three columns, an escaped character needs at most six bytes, and ten numbers with commas
-        less than 280.
-        """
+        """Bytes that the files need at most, in the order of writing."""
+        # A row has a label in at most three columns, of at most six bytes for an escaped character,
+        # and ten numbers with commas, of less than 280 bytes.
         longest = max(len(label.encode("utf-8", "replace")) for label in task.labels)
         row = 18 * longest + len(task.columns) + 280
         rest = record_room(schema)
@@ -84,15 +84,18 @@ class OutputFiles:
         return {self.record: rest, self.answers: answers, **more}
 
     def contents(
-        self, answers: Columns, record: str, derived: Mapping[str, pd.DataFrame] | None = None
+        self,
+        answers: Columns,
+        record: Mapping[str, object],
+        derived: Mapping[str, pd.DataFrame] | None = None,
     ) -> dict[Path, bytes]:
         """The files, record first, so that new answers never exist without their record."""
-        lines = map(visible, record.split("\n"))  # only line breaks stand between JSON texts
-        tables = {self.beside(name): columns_of(own) for name, own in (derived or {}).items()}
-        return {
-            self.record: "\n".join(lines).encode(),
-            **{path: encoded(own, path) for path, own in {self.answers: answers, **tables}.items()},
-        }
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        lines = map(visible, text.split("\n"))  # only line breaks stand between JSON texts
+        tables = {self.answers: answers}
+        tables |= {self.beside(name): columns_of(own) for name, own in (derived or {}).items()}
+        written = {path: encoded(table, path) for path, table in tables.items()}
+        return {self.record: "\n".join(lines).encode(), **written}
 
 
 def columns_of(frame: pd.DataFrame) -> Columns:
@@ -161,7 +164,7 @@ def encoded(columns: Columns, path: Path, csv_format: CsvFormat | None = None) -
 @contextmanager
 def paid_files(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes], str], None]]:
     """Take room for files before a release is paid; yield the function that writes them after, or
-    else saves them elsewhere, and says where and what was charged, so that nobody pays twice.
+    else saves them elsewhere, and says where and what was charged.
     """
     with room_for(sizes) as write:
 
@@ -205,19 +208,16 @@ def check_output(
 def check_place(out: Path, *endings: str, flag: str = "--out") -> None:
     """Raise ``ValueError`` if --out ends in none of `endings`, or its folder does not exist."""
     if out.suffix not in endings:
-        raise ValueError(
-            f"{flag} must name a file ending in {' or '.join(endings)}, got {str(out)!r}"
-        )
+        wanted = " or ".join(endings)
+        raise ValueError(f"{flag} must name a file ending in {wanted}, got {str(out)!r}")
     if not out.parent.is_dir():
         raise ValueError(f"{flag} must be in an existing folder, got {str(out)!r}")
 
 
 def check_plan(path: Path | None) -> None:
-    if path is None:
-        return
-    if path.exists():
+    if path is not None and path.exists():
         raise ValueError(f"--save-plan must name a new file, got {str(path)!r}, which exists")
-    if not path.parent.is_dir():
+    if path is not None and not path.parent.is_dir():
         raise ValueError(f"--save-plan must be in an existing folder, got {str(path)!r}")
 
 
@@ -227,12 +227,12 @@ def check_free(
     """Raise ``ValueError`` if a file is a folder, exists (without `overwrite`), or is an input or a
     link to one.
     """
-    given = [path for path in inputs if path is not None]
+    given = list(inputs)
     for path in paths:
         if path.is_dir():
             raise ValueError(f"{flag} would write the file {str(path)!r}, but that is a folder")
         for other in given:
-            if is_input(path, other):
+            if other is not None and is_input(path, other):
                 raise ValueError(
                     f"{flag} would overwrite the input {str(other)!r} by {str(path)!r}, or add "
                     "that file to it; --force allows neither"
@@ -267,57 +267,29 @@ def _is_same(path: Path, other: Path) -> bool:
 
 # The command `ledger`, and the flags --ledger and --budget, which create or continue the budget
 
-LedgerArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A file that --ledger created.", show_default=False)
-]
+_option = flags.options("FILE  A file that --ledger created.")
 
 
-def ledger(file: LedgerArgument) -> None:
+def ledger(file: Annotated[Path, _option("FILE")]) -> None:
     """List what the privacy budget in FILE was spent on, after verifying every entry."""
     if not file.exists():
         raise ValueError(f"{file}: no such ledger; --ledger with --budget creates one")
     with Ledger.existing(file) as opened:
         spends = opened.spends()
-        display.print_rows(
-            [
-                ("budget", f"{opened.budget}, {opened.relation}"),
-                ("unspent", f"{remaining(opened.budget, spends)} left"),
-                ("spends", str(len(spends))),
-            ]
-        )
+        budget = f"{opened.budget}, {opened.relation}"
+        left = f"{remaining(opened.budget, spends)} left"
+        display.print_rows([("budget", budget), ("unspent", left), ("spends", str(len(spends)))])
     if spends:
+        rows = [
+            (str(number), spend.time[:19].replace("T", " "), str(spend.privacy), spend.label)
+            for number, spend in enumerate(spends, start=1)
+        ]
         print()
-        display.print_table(
-            ["no.", "when (UTC)", "cost", "mechanism"],
-            [
-                (str(number), spend.time[:19].replace("T", " "), str(spend.privacy), spend.label)
-                for number, spend in enumerate(spends, start=1)
-            ],
-        )
+        display.print_table(["no.", "when (UTC)", "cost", "mechanism"], rows)
 
 
 #: Names of the parameters that --budget accepts.
 NAMES = ("epsilon", "delta", "rho")
-
-
-def open_ledger(
-    path: Path, budget: str | None, adjacency: Adjacency, person: str | None = None
-) -> Ledger:
-    """The ledger in the file of --ledger, which --budget creates; ``ValueError`` if they differ."""
-    total = None if budget is None else parse_budget(budget)
-    if total is not None:
-        return Ledger(total, adjacency=adjacency, person=person, path=path)
-    if not path.exists():
-        raise ValueError(
-            f"--ledger {path} does not exist: give --budget, for instance --budget epsilon=3, to "
-            "create it"
-        )
-    ledger = Ledger.existing(path)
-    asked = relation_of(adjacency, person)
-    if ledger.relation != asked:
-        ledger.close()
-        raise ValueError(f"--ledger {path} is for {ledger.relation}, not for {asked}")
-    return ledger
 
 
 def parse_budget(text: str) -> Privacy:
@@ -336,7 +308,7 @@ def parse_budget(text: str) -> Privacy:
             )
         given[name] = number
     try:
-        return flags.parse_privacy(given.get("epsilon"), given.get("delta"), given.get("rho"))
+        return flags.parse_privacy(*map(given.get, NAMES))
     except ValueError as error:
         raise ValueError(f"--budget {text}: {error}") from error
 
@@ -368,10 +340,22 @@ class Payment:
         if self.path is None:
             yield None
             return
-        if self.budget is not None and not self.path.exists():
+        if self.budget is not None:
             total = parse_budget(self.budget)
-            Ledger(total, adjacency=claim.adjacency, person=claim.person).require(claim, label)
-        with open_ledger(self.path, self.budget, claim.adjacency, claim.person) as ledger:
+            create = partial(Ledger, total, adjacency=claim.adjacency, person=claim.person)
+            if not self.path.exists():
+                create().require(claim, label)
+            opened = create(path=self.path)
+        elif self.path.exists():
+            opened = Ledger.existing(self.path)
+        else:
+            raise ValueError(
+                f"--ledger {self.path} does not exist: give --budget, for instance --budget "
+                "epsilon=3, to create it"
+            )
+        with opened as ledger:
+            if ledger.relation != (asked := relation_of(claim.adjacency, claim.person)):
+                raise ValueError(f"--ledger {self.path} is for {ledger.relation}, not for {asked}")
             ledger.require(claim, label)
             yield ledger
 
@@ -380,7 +364,7 @@ class Payment:
         return f"{guarantee.privacy} was charged to {self.path or 'no ledger'}"
 
 
-def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
+def left_in(ledger: Ledger | None) -> display.Rows:
     """A row of output with the rest of the budget; no row if there is no ledger."""
     if ledger is None:
         return []

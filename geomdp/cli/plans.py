@@ -1,9 +1,10 @@
-"""Commands that read no records: `advise`, `bracket`, `check-bound`, `width` and `curve`."""
+"""Commands that read no records: `advise`, `budget`, `bracket`, `check-bound`, `width`, `curve`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +19,13 @@ from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import options, real, whole_number
 from geomdp.cli.outputs import FIGURE, check_free, check_output, check_place, check_plan
+from geomdp.privacy import Privacy
+from geomdp.privacy.definitions import printed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geomdp.advice.setting import Target
     from geomdp.tabulation.tasks import Task
 
 # advise
@@ -31,11 +35,8 @@ SAME = 1e-3
 #: The search for the number of records with half the error ends at this multiple of --n.
 MOST_TIMES = 1 << 20
 
-METRICS: dict[str, Callable[[], gd.bounds.Metric]] = {
-    "mean-l2": lambda: gd.bounds.MeanL2(),
-    "rms": lambda: gd.bounds.RMS(),
-    "worst-case": lambda: gd.bounds.WorstCase(),
-}
+#: Names in `geomdp.bounds` of the values of --metric.
+METRICS = {"mean-l2": "MeanL2", "rms": "RMS", "worst-case": "WorstCase"}
 
 
 def _metric(text: str) -> str:
@@ -87,23 +88,24 @@ def advise(
     verbose: Annotated[bool, _option("--verbose")] = False,
 ) -> None:
     """Compare the mechanisms for a workload, without any records."""
+    relation = adjacency.relation()
     privacy, question = check_together(
         lambda: flags.parse_privacy(epsilon, delta, rho),
         lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: flags.check_whole("--n", n, minimum=1),
-        lambda: flags.check_persons(max_rows_per_person, adjacency.relation()),
+        lambda: flags.check_persons(max_rows_per_person, relation),
         lambda: check_plan(save_plan),
     )
     # Imported here: these modules import most of the library, and refusals should come at once.
-    from geomdp.advice.advisor import advise_on
-    from geomdp.advice.setting import Setting
-    from geomdp.cli.inputs import budget_of, planned_task
+    from geomdp.cli.inputs import checked_effort, planned_task
 
-    cost = budget_of(effort)
+    seconds = checked_effort(effort)
     task = planned_task(question, sample, schema, declared=True)
     own = gd.privacy.member_privacy(privacy, max_rows_per_person or 1)
     with working("comparing the mechanisms"):
-        advice = advise_on(Setting(task.workload, n, own, adjacency.relation(), exact, cost))
+        advice = gd.advise(
+            task.workload, n=n, privacy=own, exact_only=exact, adjacency=relation, effort=seconds
+        )
         half = records_for_half(advice.best)
     claim = advice.best.guarantee.for_persons(max_rows_per_person).without_claim(task.caveat)
     said = str(claim) + display.implied(claim, privacy)
@@ -118,9 +120,7 @@ def advise(
         print("\n--verbose explains the choice and lists all mechanisms.")
 
 
-def _advised(
-    advice: gd.advice.Advice, task: Task, half: int | None, claim: str
-) -> list[tuple[str, str]]:
+def _advised(advice: gd.advice.Advice, task: Task, half: int | None, claim: str) -> display.Rows:
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
     # `Advice.table` is not used here, because it imports pandas.
     applies, best = [row for row in advice.rows if row.applies], advice.best
@@ -140,10 +140,9 @@ def _advised(
     if len(applies) > 1:
         # The errors are those of the measured tables, of which the cells asked are sums.
         scale = error.value / best.predicted_rmse.value
-        name, value = applies[1].mechanism, scale * applies[1].predicted_rmse
-        rows.append(
-            ("next best", f"{name}: {display.number(value)}{_compared(value, error.value)}")
-        )
+        value = scale * applies[1].predicted_rmse
+        shown = f"{applies[1].mechanism}: {display.number(value)}"
+        rows.append(("next best", shown + _compared(value, error.value)))
     return rows
 
 
@@ -157,10 +156,18 @@ def _compared(value: float, best: float) -> str:
 
 def records_for_half(mechanism: gd.mechanisms.Mechanism) -> int | None:
     """The least n, up to one percent, that halves the predicted error; None beyond 2^20 times n."""
+    from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+
+    def error(n: int) -> float | None:
+        """The predicted error for n records; None if there are too many for the mechanism."""
+        try:
+            return mechanism.with_n(n).predicted_rmse.value if n <= LARGEST_WHOLE else None
+        except InexactSumsError:
+            return None
 
     def reached(n: int) -> bool:
-        accepted = _accepted(mechanism, n)
-        return accepted is None or accepted.predicted_rmse.value <= target
+        found = error(n)
+        return found is None or found <= target
 
     target, enough = mechanism.predicted_rmse.value / 2, mechanism.n
     while not reached(enough):
@@ -170,35 +177,17 @@ def records_for_half(mechanism: gd.mechanisms.Mechanism) -> int | None:
     short = enough // 2
     while enough - short > max(1, enough // 100):
         middle = (short + enough) // 2
-        if reached(middle):
-            enough = middle
-        else:
-            short = middle
-    return enough if _accepted(mechanism, enough) is not None else None
-
-
-def _accepted(mechanism: gd.mechanisms.Mechanism, n: int) -> gd.mechanisms.Mechanism | None:
-    """`mechanism` for n records; None if there are too many for it."""
-    from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
-
-    if n > LARGEST_WHOLE:
-        return None
-    try:
-        return mechanism.with_n(n)
-    except InexactSumsError:
-        return None
+        short, enough = (short, middle) if reached(middle) else (middle, enough)
+    return None if error(enough) is None else enough
 
 
 def _print_details(advice: gd.advice.Advice) -> None:
     """Print the reasons for the choice, and a row for every mechanism."""
     applies = [row for row in advice.rows if row.applies]
+    why = zip(["why", *[""] * len(advice.reasons)], advice.reasons, strict=False)
+    seconds = sum(row.seconds for row in applies)
     print()
-    display.print_rows(
-        [
-            *zip(["why", *[""] * len(advice.reasons)], advice.reasons, strict=False),
-            ("set-up", f"{sum(row.seconds for row in applies):.1f} s for all that apply"),
-        ]
-    )
+    display.print_rows([*why, ("set-up", f"{seconds:.1f} s for all that apply")])
     print()
     display.print_table(
         ["mechanism", "rmse", "prediction", "simulated", "set-up", "sampler"],
@@ -224,6 +213,202 @@ def _print_details(advice: gd.advice.Advice) -> None:
     print()
     refused = [(row.mechanism, row.why) for row in advice.rows if not row.applies]
     display.print_table(["left out", "why"], refused)
+
+
+# budget
+
+_budget_option = options("""
+Accuracy:
+--rmse X  Largest root mean squared error of shares. X is a number for all queries, A,B:number for
+    the table of the columns A and B, or A=level,B=level:number for one cell. Repeat each flag for
+    more targets; all are met.
+--half-width X  Largest half-width of the 95% interval of each query, written like --rmse.
+--largest X  Largest error over the queries, kept with probability 0.95, written like --rmse.
+Privacy:
+--delta D  Find epsilon for (epsilon, D)-DP instead of epsilon-DP.
+--zcdp  Find rho for zero-concentrated privacy.
+Records:
+--n N  Number of records.
+Result:
+--save-plan FILE  Write the mechanism, the budget and the weights of tables to a new file, for
+    `geomdp release --plan FILE`.
+--out FILE  FILE.png draws the errors against the budget, with FILE.svg and FILE.csv beside it.
+    FILE.json holds the proof that a smaller budget is impossible, for `geomdp check-bound`.
+""")
+
+#: At most this many tables are printed, those with the largest errors.
+TABLES_SHOWN = 12
+
+
+def budget(
+    *,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    n: Annotated[int, _budget_option("--n N", whole_number)],
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    rmse: Annotated[list[str] | None, _budget_option("--rmse X")] = None,
+    half_width: Annotated[list[str] | None, _budget_option("--half-width X")] = None,
+    largest: Annotated[list[str] | None, _budget_option("--largest X")] = None,
+    delta: Annotated[float | None, _budget_option("--delta D", real)] = None,
+    zcdp: Annotated[bool, _budget_option("--zcdp")] = False,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    max_rows_per_person: flags.MaxRows = None,
+    exact: flags.ExactOnly = True,
+    save_plan: Annotated[Path | None, _budget_option("--save-plan FILE")] = None,
+    out: Annotated[Path | None, _budget_option("--out FILE")] = None,
+    force: flags.Force = False,
+) -> None:
+    """Find the least budget for the errors that you allow, without any records."""
+    asked = zip(("--rmse", "--half-width", "--largest"), (rmse, half_width, largest), strict=True)
+    given = [(flag, texts or []) for flag, texts in asked]
+    endings = (".json", ".npz") if out is not None and out.suffix == ".json" else FIGURE
+    paths = [] if out is None else [out.with_suffix(end) for end in endings]
+    definition, question = check_together(
+        lambda: _definition(delta, zcdp),
+        lambda: flags.parse_question(workload, tables, weight, columns),
+        lambda: flags.check_whole("--n", n, minimum=1),
+        lambda: flags.check_persons(max_rows_per_person, adjacency.relation()),
+        lambda: _check_targets(given),
+        lambda: check_plan(save_plan),
+        lambda: None if out is None else check_place(out, ".png", ".json"),
+        lambda: check_free(paths, force, inputs=(schema,)),
+    )
+    from geomdp.cli.inputs import described_schema, planned_task
+
+    task = planned_task(question, sample, schema)
+    planned = (sample, schema) if save_plan is not None and task.tables else None
+    if planned is not None and described_schema(*planned)[0].select(task.columns).forbidden:
+        said = "budget does not use what the schema declares impossible, as release does"
+        raise ValueError(f"--save-plan must be left out: {said}; use `geomdp advise --save-plan`")
+    targets = _targets(given, task)
+    with working("looking for the budget"):
+        found = gd.budget_for(
+            task.workload,
+            n=n,
+            targets=list(targets),
+            privacy=definition,
+            adjacency=adjacency.relation(),
+            exact_only=exact,
+            max_rows_per_person=max_rows_per_person,
+        )
+    claim = found.mechanism.guarantee.for_persons(max_rows_per_person).without_claim(task.caveat)
+    rows = [task.row, *_found(found, targets, claim)]
+    if save_plan is not None:
+        gd.advice.save_plan(found.plan, save_plan)
+        rows.append(("plan", f"{save_plan}, for geomdp release --plan {save_plan}"))
+    if out is not None and out.suffix == ".json":
+        rows += _certified(found, out)
+    elif out is not None:
+        with working("drawing"):
+            encoded = gd.plotting.budget_curve(found, title=task.description).encoded()
+        write_together({path: encoded[path.suffix] for path in paths})
+        rows.append(("figure", ", ".join(map(str, paths))))
+    display.print_rows(rows)
+    _print_tables(found)
+
+
+def _definition(delta: float | None, zcdp: bool) -> Callable[[float], Privacy]:
+    if delta is None:
+        return gd.ZCDP if zcdp else gd.PureDP
+    if zcdp:
+        raise ValueError(f"--delta excludes --zcdp, got {delta!r}")
+    try:
+        gd.ApproxDP(1.0, delta)
+    except ValueError as error:
+        raise ValueError(f"--{error}") from error
+    return partial(gd.ApproxDP, delta=delta)
+
+
+def _check_targets(given: Sequence[tuple[str, list[str]]]) -> None:
+    """Raise ``ValueError`` if there is no target, or the number of one is no limit."""
+    if not any(texts for _, texts in given):
+        raise ValueError("give an error to reach, for instance --half-width 0.02")
+    for flag, texts in given:
+        for text in texts:
+            try:
+                limit = float(text.rpartition(":")[2])
+            except ValueError:
+                limit = 0.0
+            if not 0 < limit < float("inf"):
+                raise ValueError(
+                    f"{flag} must end with a finite number above 0, such as 0.02 or "
+                    f"region,age:0.02, got {text!r}"
+                )
+
+
+def _targets(given: Sequence[tuple[str, list[str]]], task: Task) -> dict[Target, str]:
+    """The targets, with the words for their queries."""
+    kinds: dict[str, Callable[..., Target]] = {
+        "--rmse": gd.advice.RootMeanSquare,
+        "--half-width": gd.advice.HalfWidth,
+        "--largest": gd.advice.LargestError,
+    }
+    targets: dict[Target, str] = {}
+    for flag, texts in given:
+        for text in texts:
+            place, _, limit = text.rpartition(":")
+            names = tuple(name.strip() for name in place.split(","))
+            over: Sequence[str] | int | None = names if place else None
+            if place in task.labels:
+                over = task.labels.index(place)
+            target = kinds[flag](float(limit), over)
+            try:
+                target.queries(task.workload)
+            except ValueError as error:
+                raise ValueError(
+                    f"{flag} {text}: it must name a table or a query of {task.description}"
+                ) from error
+            targets[target] = f"{target.name} of {place or 'all queries'}"
+    return targets
+
+
+def _found(
+    found: gd.advice.LeastBudget, targets: dict[Target, str], claim: gd.privacy.Guarantee
+) -> display.Rows:
+    """Rows about the budget, the targets, the mechanism and what is impossible."""
+    least = f"{printed(found.budget)} is the least budget that meets all targets"
+    rows = [(found.parameter, least)]
+    for target, error in found.errors():
+        binds = ", which binds" if target == found.binding and len(targets) > 1 else ""
+        said = f"{targets[target]}: {display.number(error)}, at most {target.limit:g}{binds}"
+        rows.append(("target", said))
+    mechanism, weighted = found.mechanism, found.weights is not None
+    rows += [
+        ("mechanism", found.name),
+        *display.error_rows(mechanism, mechanism.predicted_rmse, weighted=weighted),
+        ("privacy", str(claim)),
+        ("impossible", found.excluded),
+    ]
+    if (low := found.impossible) is not None:
+        rows.append(("because", f"{low.statement}; {targets[low.target]}"))
+    return rows
+
+
+def _certified(found: gd.advice.LeastBudget, path: Path) -> display.Rows:
+    """Write the proof of the lower side, or warn why no file can hold it."""
+    proof = None if found.impossible is None else found.impossible.certificate
+    if not isinstance(proof, gd.bounds.Certificate):
+        why = "nothing is proved" if found.impossible is None else found.impossible.statement
+        display.warn(f"--out {path} was not written, as the proof has no file: {why}")
+        return []
+    proof.save(path)
+    return [("certificate", f"{path}; verify it with: geomdp check-bound {path}")]
+
+
+def _print_tables(found: gd.advice.LeastBudget) -> None:
+    """Print the errors of each table before post-processing, the largest first."""
+    ordered = sorted(found.predictions(), key=lambda row: -row.rmse)
+    print()
+    rows = [
+        (row.table, f"{row.weight:g}", display.number(row.rmse), display.number(row.half_width))
+        for row in ordered[:TABLES_SHOWN]
+    ]
+    display.print_table(["table", "weight", "noise rmse", "half-width of 95%"], rows)
+    if len(ordered) > TABLES_SHOWN:
+        print(f"and {len(ordered) - TABLES_SHOWN} tables with smaller errors")
 
 
 # bracket
@@ -257,28 +442,27 @@ def bracket(
     )
     from geomdp.cli.inputs import planned_task  # after the refusals, which should come at once
 
-    task = planned_task(question, sample, schema)
+    task, kind = planned_task(question, sample, schema), getattr(gd.bounds, METRICS[metric])
     with working("bounding"):
         found = gd.sample_complexity_bracket(
-            task.workload,
-            alpha=alpha,
-            metric=METRICS[metric](),
-            adjacency=adjacency.relation(),
-            privacy=privacy,
+            task.workload, None, alpha, kind(), adjacency.relation(), privacy=privacy
         )
-    low, high = found.lower.records_text, found.upper.records_text
-    display.print_rows(
-        [
-            task.row,
-            ("target", str(found.question)),
-            ("records", f"more than {low}, at most {high}"),
-            ("ratio", display.number(found.gap)),
-        ]
-    )
+    records = f"more than {found.lower.records_text}, at most {found.upper.records_text}"
+    rows = [task.row, ("target", str(found.question)), ("records", records)]
+    display.print_rows([*rows, ("ratio", display.number(found.gap))])
     _print_side("no mechanism with", found.lower_candidates)
     _print_side("enough records", found.upper_candidates)
-    if out is not None:
-        _write_certificate(found, out)
+    if out is None:
+        return
+    certificate = found.lower.certificate
+    if not isinstance(certificate, gd.bounds.Certificate):
+        raise ValueError(
+            "--out has nothing to write, because the lower bound has no certificate: "
+            f"{found.lower.statement}"
+        )
+    certificate.save(out)
+    print()
+    display.print_rows([("certificate", str(out)), ("verify with", f"geomdp check-bound {out}")])
 
 
 def _print_side(heading: str, bounds: tuple[gd.bounds.Bound, ...]) -> None:
@@ -288,21 +472,6 @@ def _print_side(heading: str, bounds: tuple[gd.bounds.Bound, ...]) -> None:
         assumed = [f"assumes {text}" for text in bound.assumptions]
         rows.append((bound.records_text, "; ".join([bound.statement, *assumed])))
     display.print_table([heading, "why"], rows)
-
-
-def _write_certificate(found: gd.advice.Bracket, path: Path) -> None:
-    """Write the certificate of the lower bound; ``ValueError`` if the bound has none."""
-    from geomdp.bounds.certificates import write_certificate
-
-    certificate = found.lower.certificate
-    if not isinstance(certificate, gd.bounds.Certificate):
-        raise ValueError(
-            "--out has nothing to write, because the lower bound has no certificate: "
-            f"{found.lower.statement}"
-        )
-    write_certificate(path, certificate.document())
-    print()
-    display.print_rows([("certificate", str(path)), ("verify with", f"geomdp check-bound {path}")])
 
 
 # check-bound
@@ -319,14 +488,11 @@ def check_bound(file: Annotated[Path, _option("FILE")]) -> None:
         except gd.bounds.CertificateRejected as error:
             display.print_rows([("rejected", str(error))])
             raise typer.Exit(REJECTED) from error
-    display.print_rows(
-        [
-            ("bound", f"sc > {checked.records}: {checked.records} records are not enough"),
-            ("statement", checked.statement),
-            *(("verified", text) for text in checked.verified),
-            *(("provided", text) for text in checked.conditions or ("nothing",)),
-        ]
-    )
+    bound = f"sc > {checked.records}: {checked.records} records are not enough"
+    verified = [("verified", text) for text in checked.verified]
+    provided = [("provided", text) for text in checked.conditions or ("nothing",)]
+    rows = [("bound", bound), ("statement", checked.statement)]
+    display.print_rows([*rows, *verified, *provided])
 
 
 # width
@@ -354,14 +520,9 @@ def width(
     with working("estimating"):
         body = gd.sensitivity_polytope(task.workload)
         estimate = gd.gaussian_width(body, rng=seed, level=LEVEL)
-    if estimate.samples == 0:
-        value = f"{display.number(estimate.value)} (exact)"
-    else:
-        low, high = map(display.number, estimate.interval)
-        value = (
-            f"{display.number(estimate.value)}, in [{low}, {high}] at level {1 - LEVEL:.1%} "
-            f"({estimate.samples} directions)"
-        )
+    low, high = map(display.number, estimate.interval)
+    interval = f", in [{low}, {high}] at level {1 - LEVEL:.1%} ({estimate.samples} directions)"
+    value = display.number(estimate.value) + (interval if estimate.samples else " (exact)")
     hull = task.workload.affine_hull()
     dimension = f"{hull.dimension} of {hull.ambient}"
     display.print_rows([task.row, ("dimension", dimension), ("width", value)])
@@ -369,8 +530,7 @@ def width(
 
 # curve
 
-#: Errors are predicted at about this many values of n per factor of ten. The values include both
-#: ends of the range of n.
+#: Errors are predicted at about this many n per factor of ten, and at both ends of the range.
 PER_DECADE = 4
 #: Largest n of a curve. Measuring an error at n draws n records.
 MOST_RECORDS = 10**7
@@ -405,15 +565,14 @@ def curve(
 ) -> None:
     """Draw predicted error against n for every mechanism, and a lower bound for all mechanisms."""
     paths = {end: out.with_suffix(end) for end in FIGURE}
-    (privacy, question), ns = check_together(
-        lambda: check_together(
-            lambda: flags.parse_privacy(epsilon, delta, rho),
-            lambda: flags.parse_question(workload, tables, weight, columns),
-        ),
+    privacy, question = check_together(
+        lambda: flags.parse_privacy(epsilon, delta, rho),
+        lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: parse_range(n),
         lambda: check_place(out, ".png"),
         lambda: check_free(paths.values(), force, inputs=(data, schema)),
     )
+    ns = parse_range(n)
     task, records = _asked(question, data, sample, schema, measure)
     with working("preparing the mechanisms"):
         drawn = gd.plotting.error_curve(
@@ -429,16 +588,12 @@ def curve(
     write_together({path: encoded[end] for end, path in paths.items()})
     from geomdp.plotting.error_curves import nothing_excluded
 
-    unshaded = [("out of reach", NOTHING_EXCLUDED)] if nothing_excluded(drawn.table) else []
-    display.print_rows(
-        [
-            task.row,
-            ("least error", "; ".join(_least(drawn.table, number) for number in (ns[0], ns[-1]))),
-            *unshaded,
-            ("figure", f"{paths['.png']}, {paths['.svg']}"),
-            ("numbers", str(paths[".csv"])),
-        ]
-    )
+    least = "; ".join(_least(drawn.table, number) for number in (ns[0], ns[-1]))
+    rows = [task.row, ("least error", least)]
+    if nothing_excluded(drawn.table):
+        rows.append(("out of reach", NOTHING_EXCLUDED))
+    rows.append(("figure", f"{paths['.png']}, {paths['.svg']}"))
+    display.print_rows([*rows, ("numbers", str(paths[".csv"]))])
 
 
 def _asked(

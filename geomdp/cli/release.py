@@ -1,8 +1,7 @@
-"""The command `release`: private answers about a table, with their privacy record."""
+"""The commands `release` and `covariance`: private answers about a table, with their record."""
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,23 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import geomdp as gd
 from geomdp._numerics.files import write_together
 from geomdp._validation import MOST_CONFIDENCE, positive, probability
-from geomdp.cli import display, flags
-from geomdp.cli.display import check_together, naming_flags, working
+from geomdp.cli import display, flags, outputs
+from geomdp.cli.display import Rows, check_together, naming_flags, working
 from geomdp.cli.flags import options, real
-from geomdp.cli.outputs import (
-    OutputFiles,
-    Payment,
-    columns_of,
-    encoded,
-    left_in,
-    paid_files,
-    warn_of_formulas,
-)
+from geomdp.cli.outputs import OutputFiles, Payment, paid_files, warn_of_formulas
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from geomdp.cli.inputs import Choice, RecordSource
+    from geomdp.tabulation import CovarianceTable, Regression
 
 _option = options("""
 Records:
@@ -65,12 +57,12 @@ def check_confidence(confidence: float) -> None:
         raise ValueError(f"--confidence must be at most {MOST_CONFIDENCE}, got {confidence!r}")
 
 
-def check_form(*, unbiased: bool, projected: bool, synthetic: bool) -> None:
+def check_form(*, consistent: bool, projected: bool, synthetic: Path | None) -> None:
     """Raise ``ValueError`` if two forms of the answers are asked for."""
-    if synthetic and (unbiased or projected):
-        given = "--unbiased" if unbiased else "--projected"
+    if synthetic is not None and (projected or not consistent):
+        given = "--projected" if consistent else "--unbiased"
         raise ValueError(f"--synthetic needs fitted tables and excludes {given}")
-    if unbiased and projected:
+    if projected and not consistent:
         raise ValueError("give either --unbiased or --projected: projected answers are biased")
 
 
@@ -125,13 +117,12 @@ def release(
     force: flags.Force = False,
 ) -> None:
     """Release private answers about the records in DATA, with their privacy record."""
-
     means = any("[mean]" in text for text in [*(workload or []), *(tables or [])])
     derived = ("means",) * means + ("quantiles",) * (quantiles is not None)
     files, relation = OutputFiles(out, synthetic, derived), adjacency.relation()
     payment = Payment(ledger, budget)
     provable = exact and seed is None and not infer_schema
-    privacy, question = check_together(
+    (privacy, saved), question = check_together(
         lambda: _parse_privacy(
             epsilon, delta, rho, epsilon_above_10 or seed is not None, plan, max_rows_per_person
         ),
@@ -142,16 +133,19 @@ def release(
         lambda: flags.check_persons(max_rows_per_person, relation),
         lambda: check_confidence((1 + confidence) / 2 if means else confidence),
         lambda: positive(flag_above, "--flag-above"),
-        lambda: check_form(
-            unbiased=not consistent, projected=projected, synthetic=synthetic is not None
-        ),
+        lambda: check_form(consistent=consistent, projected=projected, synthetic=synthetic),
         lambda: payment.check(provable=provable),
         lambda: files.check(force, inputs=(data, schema, ledger, plan)),
     )
     # Imported here: this module imports most of the library, and refusals should come at once.
-    from geomdp.cli.inputs import choice_of, record_source
+    from geomdp.cli.inputs import choice_of, planned_choice, record_source
 
-    choice = choice_of(mechanism, exact, effort, plan, max_rows_per_person)
+    if plan is None or saved is None:
+        choice = choice_of(mechanism, exact, effort)
+    elif mechanism != flags.AUTO or effort is not None:
+        raise ValueError("--plan excludes --mechanism and --effort: the plan names the mechanism")
+    else:
+        choice = planned_choice(plan, saved, exact, max_rows_per_person)
     source = record_source(question.columns, data, sample, schema, infer_schema, sql, database)
     if choice.weights is not None:
         if question.weights is not None:
@@ -185,14 +179,15 @@ def _parse_privacy(
     above_10: bool,
     plan: Path | None,
     max_rows: int | None,
-) -> gd.privacy.Privacy:
-    """The privacy of the flags, or of the plan, which is for a row, if there is none."""
-    if plan is not None and epsilon is delta is rho is None:
-        names, own = ("epsilon", "delta", "rho"), gd.advice.load_plan(plan).parameters
-        row = flags.parse_privacy(*map(own.get, names))
+) -> tuple[gd.privacy.Privacy, gd.advice.Plan | None]:
+    """The privacy of the flags, or of the plan, which is for a row, if there is none; the plan."""
+    saved = None if plan is None else gd.advice.load_plan(plan)
+    if saved is not None and epsilon is delta is rho is None:
+        names = ("epsilon", "delta", "rho")
+        row = flags.parse_privacy(*map(saved.parameters.get, names))
         person = gd.privacy.group_privacy(row, max_rows or 1).parameters()
         epsilon, delta, rho = map(person.get, names)
-    return flags.parse_released(epsilon, delta, rho, above_10)
+    return flags.parse_released(epsilon, delta, rho, above_10), saved
 
 
 @dataclass(frozen=True)
@@ -270,7 +265,7 @@ def _carry_out(
         contents = files.contents(columns, _record(answers, request, source.origin), derived)
         charged = payment.charged(answers.guarantee)
         write(contents, charged)
-        left = left_in(account)
+        left = outputs.left_in(account)
     warn_of_formulas(columns, files.answers)
     with display.printing(f"{charged}, and the answers are in {files.answers}"):
         drawn = _synthetic(answers, request.seed, files.synthetic)
@@ -301,27 +296,23 @@ def _print_groups(frame: pd.DataFrame) -> None:
         print(f"and {len(short) - SHOWN} more rows in the file")
 
 
-def _synthetic(
-    answers: gd.tabulation.Tabulation, seed: int | None, path: Path | None
-) -> list[tuple[str, str]]:
-    """Write synthetic records, if asked for; a row that says where they are, or why there are none,
-    because the answers are paid and written.
-    """
+def _synthetic(answers: gd.tabulation.Tabulation, seed: int | None, path: Path | None) -> Rows:
+    """Write synthetic records, if asked for; a row says where they are, or why there are none."""
     if path is None:
         return []
     if answers.fit is None:
         return [("synthetic", "no records, because they need tables fitted to one distribution")]
     drawn = answers.synthetic(rng=seed)
-    columns = columns_of(drawn)
+    columns = outputs.columns_of(drawn)
     assert answers.task.schema is not None  # `geomdp.release` sets it
-    write_together({path: encoded(columns, path, answers.task.schema.csv)})
+    write_together({path: outputs.encoded(columns, path, answers.task.schema.csv)})
     warn_of_formulas(columns, path)
     return [("synthetic", f"{len(drawn)} records drawn from the fitted distribution, {path}")]
 
 
 def _summary(
     answers: gd.tabulation.Tabulation, request: Request, source: str, files: OutputFiles
-) -> list[tuple[str, str]]:
+) -> Rows:
     """Rows about the records, the mechanism, its privacy and error, and the files."""
     weights = answers.task.weights
     equal = weights is None or bool((weights == 1).all())
@@ -330,31 +321,30 @@ def _summary(
     rmse = "" if answers.fit is None else fitted
     if request.integers:
         rmse += ", before counts are made whole"
-    flagged = []
+    if answers.estimated_rmse is not None:
+        rmse += f"; {answers.estimated_rmse:.4g} by an estimate from this release (Stein)"
+    mechanism, privacy = answers.mechanism, answers.guarantee
+    rows = [
+        ("records", f"{mechanism.n} ({display.counted(request.n)}), {source}"),
+        answers.task.row,
+        ("mechanism", f"{_mechanism_name(mechanism)}, chosen by {request.choice.by}"),
+        ("privacy", str(privacy) + display.implied(privacy, request.privacy)),
+        *display.error_rows(
+            mechanism, answers.predicted_rmse, rmse, weighted=not equal, task=answers.task
+        ),
+        ("answers", answers.statement),
+    ]
     if answers.has_intervals:
         flags = answers.flagged(request.flag_above)
         said = f"95% intervals reach further than {request.flag_above:.3g} times the answer"
-        flagged = [("flagged", f"{flags.sum()} of {len(flags)} answers, whose {said}")]
-    if answers.estimated_rmse is not None:
-        rmse += f"; {answers.estimated_rmse:.4g} by an estimate from this release (Stein)"
-    return [
-        ("records", f"{answers.mechanism.n} ({_n_source(request.n)}), {source}"),
-        answers.task.row,
-        ("mechanism", f"{_mechanism_name(answers.mechanism)}, chosen by {request.choice.by}"),
-        ("privacy", str(answers.guarantee) + display.implied(answers.guarantee, request.privacy)),
-        *display.error_rows(
-            answers.mechanism, answers.predicted_rmse, rmse, weighted=not equal, task=answers.task
-        ),
-        ("answers", answers.statement),
-        *flagged,
-        ("written to", f"{files.answers}{intervals}"),
-        ("record", str(files.record)),
-    ]
+        rows.append(("flagged", f"{flags.sum()} of {len(flags)} answers, whose {said}"))
+    rows.append(("written to", f"{files.answers}{intervals}"))
+    return [*rows, ("record", str(files.record))]
 
 
-def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) -> str:
-    """The privacy record of a release, for a schema from `origin`, as JSON."""
-    task = answers.task
+def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) -> dict[str, object]:
+    """The privacy record of a release, for a schema from `origin`."""
+    task, has_intervals = answers.task, answers.has_intervals
     assert task.schema is not None  # `geomdp.release` sets it
     own = {
         "predicted_rmse": answers.predicted_rmse.to_dict(),
@@ -362,8 +352,8 @@ def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) ->
         "mechanism": {"name": _mechanism_name(answers.mechanism), "chosen_by": request.choice.by},
         "answers": {
             "form": answers.statement,
-            "confidence": request.confidence if answers.has_intervals else None,
-            "flag_above": request.flag_above if answers.has_intervals else None,
+            "confidence": request.confidence if has_intervals else None,
+            "flag_above": request.flag_above if has_intervals else None,
         },
         "workload": {
             "spec": request.question.spec,
@@ -374,10 +364,8 @@ def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) ->
         "seed": request.seed,
         "person": request.person,
     }
-    record = privacy_record(
-        answers.guarantee, request.privacy, own, task.schema, origin, answers.mechanism.n, request.n
-    )
-    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    claim, n = answers.guarantee, answers.mechanism.n
+    return privacy_record(claim, request.privacy, own, task.schema, origin, n, request.n)
 
 
 #: A record states the versions of these packages, which take part in computing the answers.
@@ -405,7 +393,7 @@ def privacy_record(
         "asked": str(asked),
         **own,
         "schema": {"source": origin, **schema.to_dict()},
-        "n": {"value": n, "source": _n_source(declared_n)},
+        "n": {"value": n, "source": display.counted(declared_n)},
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in RECORDED_DISTRIBUTIONS},
@@ -413,12 +401,151 @@ def privacy_record(
     }
 
 
-def _n_source(declared_n: int | None) -> str:
-    return "counted" if declared_n is None else "declared"
-
-
 def _mechanism_name(mechanism: gd.mechanisms.Mechanism) -> str:
     """The name of the class and of any wrapped mechanism, for instance Projected(KNorm)."""
     inner = getattr(mechanism, "inner", None)
     name = type(mechanism).__name__
     return name if inner is None else f"{name}({_mechanism_name(inner)})"
+
+
+# covariance
+
+_covariance_option = options("""
+Columns:
+--columns A,B,...  Columns of kind real; by default all of the schema.
+--regress NAME  Also predict this column from the others by linear regression, at no further cost.
+Result:
+--out FILE  File for the means and covariances (.csv or .parquet), one row per column. The privacy
+    record is written beside it, with the ending .privacy.json.
+--confidence C  Probability with which each interval of --regress contains the true coefficient.
+""")
+
+
+def covariance(
+    data: flags.Data = None,
+    *,
+    sql: flags.Sql = None,
+    database: flags.Database = None,
+    schema: flags.SchemaFile = None,
+    n: flags.Count = None,
+    columns: Annotated[str | None, _covariance_option("--columns A,B,...")] = None,
+    regress: Annotated[str | None, _covariance_option("--regress NAME")] = None,
+    confidence: Annotated[float, _covariance_option("--confidence C", real)] = 0.95,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    epsilon_above_10: flags.Above10 = False,
+    ledger: flags.LedgerFile = None,
+    budget: flags.Budget = None,
+    out: Annotated[Path, _covariance_option("--out FILE")],
+    seed: flags.Seed = None,
+    force: flags.Force = False,
+) -> None:
+    """Release private means and covariances of real columns of DATA, and regressions from them."""
+    relation, files, payment = gd.Adjacency.REPLACE_ONE, OutputFiles(out), Payment(ledger, budget)
+    privacy, _ = check_together(
+        lambda: flags.parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
+        lambda: flags.check_whole("--seed", seed, minimum=0),
+        lambda: flags.check_whole("--n", n, minimum=1),
+        lambda: check_confidence(confidence),
+        lambda: payment.check(provable=seed is None),
+        lambda: files.check(force, inputs=(data, schema, ledger)),
+    )
+    from geomdp.cli.inputs import record_source, warn_of
+    from geomdp.tabulation.tasks import chosen_columns
+
+    names = None if columns is None else flags.split_columns(columns)
+    source = record_source(names, data, None, schema, False, sql, database)
+    with naming_flags("columns"):
+        chosen = list(chosen_columns(source.schema, names, real=True))
+    if regress is not None and (regress not in chosen or len(chosen) < 2):
+        raise ValueError(f"--regress must be one of two or more columns {chosen}, got {regress!r}")
+    declared = source.schema.select(chosen)
+    warn_of(declared.caveat)
+    rest = outputs.record_room(declared)
+    claim = gd.privacy.Guarantee(privacy, relation, gd.privacy.Exact(), withdrawn=declared.caveat)
+    sizes = {files.record: rest, files.answers: rest + 64 * (len(chosen) + 2) ** 2}
+    with (
+        paid_files(sizes) as write,
+        payment.opened(claim, "Covariance") as account,
+        working("reading records"),
+        naming_flags("n"),
+    ):
+        released = gd.tabulation.covariance(
+            source.table, declared, privacy=privacy, n=n, ledger=account, rng=seed
+        )
+        found, missing = _regression(released, regress, confidence)
+        own: dict[str, object] = {
+            "predicted_rmse": released.predicted_rmse.to_dict(),
+            "mechanism": {"name": type(released.mechanism).__name__},
+            "columns": chosen,
+            "regression": None if found is None else _stated(found, confidence),
+            "seed": seed,
+        }
+        number, proved = released.mechanism.n, released.guarantee
+        record = privacy_record(proved, privacy, own, declared, source.origin, number, n)
+        table, charged = _columns(released), payment.charged(proved)
+        write(files.contents(table, record), charged)
+        left = outputs.left_in(account)
+    warn_of_formulas(table, files.answers)
+    with display.printing(f"{charged}, and the covariances are in {files.answers}"):
+        rows = [
+            ("records", f"{number} ({display.counted(n)}), {source.name}"),
+            ("columns", ", ".join(chosen)),
+            ("rmse", f"{display.in_words(released.predicted_rmse)}, for columns in the unit ball"),
+            ("privacy", str(released.guarantee)),
+            ("written to", f"{files.answers}, covariances in the units of the columns"),
+            ("record", str(files.record)),
+        ]
+        display.print_rows([*rows, *left])
+        if found is not None:
+            _print_regression(found, confidence)
+        if missing:
+            display.warn(f"no regression of {regress}: {missing}")
+
+
+def _regression(
+    released: CovarianceTable, target: str | None, confidence: float
+) -> tuple[Regression | None, str]:
+    """The regression of `target`, or the reason why there is none although it was asked for."""
+    if target is None:
+        return None, ""
+    try:
+        return released.regression(target, confidence=confidence), ""
+    except ValueError as error:
+        # The release is paid, so its covariances are written all the same.
+        return None, str(error)
+
+
+def _columns(released: CovarianceTable) -> outputs.Columns:
+    """The columns of the file: names, means and covariances, each with the size of its noise."""
+    matrix, noise = released.frame, released.noise_std
+    return {
+        "column": list(matrix.columns),
+        "mean": released.mean.to_numpy(),
+        "noise_std of the mean": released.mean_noise_std.to_numpy(),
+        **{f"covariance with {name}": matrix[name].to_numpy() for name in matrix.columns},
+        **{f"noise_std with {name}": noise[name].to_numpy() for name in matrix.columns},
+    }
+
+
+def _stated(found: Regression, confidence: float) -> dict[str, object]:
+    level, coefficients = found.level.to_dict(), found.frame.to_dict("index")
+    own = {"target": found.target, "intercept": level, "confidence": confidence}
+    return {**own, "coefficients": coefficients}
+
+
+def _print_regression(found: Regression, confidence: float) -> None:
+    print(f"\n{found.target} = intercept + the sum of coefficient * column:")
+    interval = f"{100 * confidence:g}% interval"
+    display.print_table(
+        ["column", "coefficient", "standard error", "of it noise", interval],
+        [
+            (
+                str(name),
+                *(f"{row[key]:.4g}" for key in ("coefficient", "standard_error", "noise_error")),
+                f"{row['low']:.4g} to {row['high']:.4g}",
+            )
+            for name, row in [*found.frame.iterrows(), ("(intercept)", found.level)]
+        ],
+    )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -14,22 +15,10 @@ import typer
 import geomdp as gd
 from geomdp._numerics.files import write_together
 from geomdp._typing import FloatArray
-from geomdp.cli import display, flags
+from geomdp.cli import display, flags, outputs
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import options, whole_number
-from geomdp.cli.outputs import (
-    CSV,
-    PARQUET,
-    Columns,
-    Payment,
-    check_free,
-    check_output,
-    check_place,
-    encoded,
-    left_in,
-    paid_files,
-    warn_of_formulas,
-)
+from geomdp.cli.outputs import CSV, PARQUET, Columns, Payment
 
 if TYPE_CHECKING:
     from geomdp.workloads.smooth import Polynomial
@@ -119,8 +108,8 @@ def summarize(
         lambda: flags.check_whole("--seed", seed, minimum=0),
         lambda: flags.check_normaliser(n, relation),
         lambda: payment.check(provable=seed is None),
-        lambda: check_place(out, ".npz"),
-        lambda: check_free([out], force, inputs=(data, ledger)),
+        lambda: outputs.check_place(out, ".npz"),
+        lambda: outputs.check_free([out], force, inputs=(data, ledger)),
     )
     claim = gd.privacy.Guarantee(privacy, relation, gd.privacy.Exact())
     with payment.opened(claim, "SmoothSummary") as account, working("reading records"):
@@ -137,16 +126,15 @@ def summarize(
         points = gd.data.encode(chunks, schema.confirm(), summary.workload.universe)
         # Two numbers for each moment, of 8 bytes, and the record.
         room = 16 * (summary.workload.n_queries + 1) + 2**16 + 2 * len(schema.to_json())
-        with paid_files({out: room}) as write:
+        with outputs.paid_files({out: room}) as write:
             released = summary.release(points, rng=seed, ledger=account)
             charged = payment.charged(released.guarantee)
             write({out: released.to_bytes()}, charged)
-        left = left_in(account)
-    counting = "declared" if n is not None else "counted"
+        left = outputs.left_in(account)
     deviations = released.noise_std.ravel()[1:]
     low, high = map(display.number, (float(deviations.min()), float(deviations.max())))
     rows = [
-        ("records", f"{released.n} ({counting}), {data}"),
+        ("records", f"{released.n} ({display.counted(n)}), {data}"),
         ("moments", f"{released.moments.size - 1}: {_degrees(released)}"),
         ("privacy", str(released.guarantee)),
         ("noise", f"standard deviation from {low} to {high} per moment"),
@@ -202,7 +190,7 @@ def answer(
     release, queries = check_together(
         lambda: gd.mechanisms.SmoothRelease.load(summary),
         lambda: _read_queries(query),
-        lambda: check_output(out, (CSV, PARQUET), force, inputs=(summary, query)),
+        lambda: outputs.check_output(out, (CSV, PARQUET), force, inputs=(summary, query)),
     )
     answers = _answers(release, queries, cube=cube)
     names = [] if release.schema is None else list(release.schema.names)
@@ -231,43 +219,33 @@ def answer(
         ],
     )
     if out is not None:
-        write_together({out: encoded(answers, out)})
-        warn_of_formulas(answers, out)
+        write_together({out: outputs.encoded(answers, out)})
+        outputs.warn_of_formulas(answers, out)
         print(f"\nwritten to {display.visible(str(out))}")
 
 
 def _answers(
-    release: gd.mechanisms.SmoothRelease, queries: list[NamedQuery], *, cube: bool
+    release: gd.mechanisms.SmoothRelease, queries: list[tuple[str, ClosedForm]], *, cube: bool
 ) -> Columns:
     """Columns with the name, kind, answer and errors of each query, and under add/remove with what
     each record missing from the declared n adds to the sum.
     """
     if not cube and release.schema is None:
         raise ValueError("--original-units needs a summary with the bounds of its columns")
-    kinds, found = [], []
-    for each in queries:
-        asked = each.query
-        if not cube and release.schema is not None:
-            asked = _in_cube(asked, release.schema)
-        kinds.append(type(asked).__name__)
-        found.append(release.answer(asked))
+    schema = None if cube else release.schema
+    asked = [query if schema is None else _in_cube(query, schema) for _, query in queries]
+    found = np.array([release.answer(query) for query in asked], dtype=np.float64)
     names = ["answer", *ERRORS]
     # Under replace-one the number of records is n, so no record can be missing.
     if release.guarantee.adjacency is not gd.Adjacency.REPLACE_ONE:
         names.append("missing_record")
-    numbers = dict(zip(names, np.array(found, dtype=np.float64).T, strict=False))
-    return {"query": [each.name for each in queries], "kind": kinds, **numbers}
+    kinds = [type(query).__name__ for query in asked]
+    numbers = dict(zip(names, found.T, strict=False))
+    return {"query": [name for name, _ in queries], "kind": kinds, **numbers}
 
 
-class NamedQuery(NamedTuple):
-    """A query with the name under which its answer is printed."""
-
-    name: str
-    query: ClosedForm
-
-
-def _read_queries(path: Path) -> list[NamedQuery]:
-    """The queries in a JSON file, named by kind and position where it gives no name; one
+def _read_queries(path: Path) -> list[tuple[str, ClosedForm]]:
+    """The names and queries in a JSON file, by default named by kind and position; one
     ``ValueError`` for each wrong entry.
     """
     try:
@@ -277,8 +255,7 @@ def _read_queries(path: Path) -> list[NamedQuery]:
     descriptions = content if isinstance(content, list) else [content]
     if not descriptions:
         raise ValueError(f"--query {path} must hold at least 1 query, got 0")
-    queries: list[NamedQuery] = []
-    errors: list[ValueError] = []
+    queries, errors = [], []
     for position, description in enumerate(descriptions):
         try:
             queries.append(_named(description, position))
@@ -289,17 +266,17 @@ def _read_queries(path: Path) -> list[NamedQuery]:
     return queries
 
 
-def _named(description: object, position: int) -> NamedQuery:
+def _named(description: object, position: int) -> tuple[str, ClosedForm]:
     from geomdp.workloads.smooth.queries import query_from_dict
 
     if not isinstance(description, dict):
-        return NamedQuery("", query_from_dict(description))  # raises ValueError for a non-object
+        return "", query_from_dict(description)  # raises ValueError for a non-object
     parameters = {key: value for key, value in description.items() if key != "name"}
     query = query_from_dict(parameters)
     name = description.get("name", f"{type(query).__name__} {position}")
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must be text of at least 1 character, got {name!r}")
-    return NamedQuery(name, query)
+    return name, query
 
 
 # From the units of the columns to units of the cube [-1, 1]^d
@@ -321,17 +298,16 @@ def _in_cube(query: ClosedForm, schema: gd.data.Schema) -> ClosedForm:
         raise ValueError(f"a query must have {len(bounds)} variables, got {query.dimension}")
     match query:
         case GaussianMixture():
-            centres = (query.centres - middle) / half
-            return GaussianMixture(centres, query.weights, query.bandwidth)
+            return replace(query, centres=(query.centres - middle) / half)
         case Logistic():
             bias = query.bias + float(query.weights @ middle)
-            return Logistic(query.weights * half, bias)
+            return replace(query, weights=query.weights * half, bias=bias)
         case Waves():
             phases = query.phases + query.frequencies @ middle
-            return Waves(query.frequencies * half, query.amplitudes, phases)
+            return replace(query, frequencies=query.frequencies * half, phases=phases)
         case SoftRange():
             low, high = (query.low - middle) / half, (query.high - middle) / half
-            return SoftRange(low, high, query.width)
+            return replace(query, low=low, high=high)
         case Polynomial():
             return _expanded(query, middle, half)
         case _:

@@ -24,6 +24,8 @@ from geomdp.advice.candidates import (
     _rounding_floor,
     coarse,
     jl,
+    knorm_differs,
+    knorm_exact,
 )
 from geomdp.advice.comparison import (
     WORTHWHILE,
@@ -38,8 +40,6 @@ from geomdp.advice.setting import (
     InapplicableError,
     Setting,
     UntriedError,
-    knorm_differs,
-    knorm_exact,
 )
 from geomdp.bodies import SlabBody
 from geomdp.mechanisms import (

@@ -228,7 +228,7 @@ def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
 def test_a_bound_stands_where_a_harder_search_finds_none(monkeypatch):
     """If the harder search fails, the bound of the first search stays. No search runs twice."""
     searched = []
-    search = bracket_module.packing_search
+    search = bracket_module.bounds.packing_search
 
     def once(workload, *, metric, effort, **options):
         searched.append((metric, effort))
@@ -236,7 +236,7 @@ def test_a_bound_stands_where_a_harder_search_finds_none(monkeypatch):
             raise SideConditionError("the harder search finds nothing")
         return search(workload, metric=metric, effort=effort, **options)
 
-    monkeypatch.setattr(bracket_module, "packing_search", once)
+    monkeypatch.setattr(bracket_module.bounds, "packing_search", once)
     problem = Problem(1.0, 0.02)
     _, refused = bracket_module.lower_bounds(Histogram(12), problem, 0)
     assert not any("search" in name for name in refused)

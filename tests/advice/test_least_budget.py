@@ -12,7 +12,7 @@ import pytest
 import geomdp as gd
 from geomdp.advice import HalfWidth, LargestError, RootMeanSquare
 from geomdp.advice.least_budget import Asked, impossible_budget, least_budget
-from geomdp.advice.targets import Target
+from geomdp.advice.setting import Target
 from geomdp.bounds import ConfidentAnswers
 from geomdp.noise.tails import largest_half_width
 from tests.stats import LEVEL

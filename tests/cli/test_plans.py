@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 import geomdp as gd
-from geomdp.advice import setting
+from geomdp.advice import comparison, setting
 from geomdp.bounds.checker import check_certificate
-from geomdp.cli import inputs
 from geomdp.cli.plans import NOT_PRIVATE, NOTHING_EXCLUDED, parse_range, records_for_half
 from geomdp.data import Schema
 
@@ -41,10 +40,10 @@ def test_a_plan_is_released_without_comparing_again(run, monkeypatch):
     assert "plan plan.json, for geomdp release --plan" in out
     planned = json.loads(Path("plan.json").read_text())["mechanism"]
 
-    def compare(asked):
+    def compare(*asked, **more):
         raise AssertionError("a plan needs no comparison")
 
-    monkeypatch.setattr(inputs, "advise_on", compare)
+    monkeypatch.setattr(gd, "advise", compare)
     code, out, err = run(f"{RELEASE} --workload marginals:1 --plan plan.json")
     assert (code, err) == (0, "")
     assert "chosen by the plan in plan.json" in out
@@ -133,14 +132,13 @@ def test_a_plan_is_written_to_a_new_file_only(run):
 
 def test_effort_limits_what_advice_may_cost(run, monkeypatch):
     budgets = []
-    advise_on = inputs.advise_on
+    try_all = comparison.try_all
 
     def noted(asked: setting.Setting):
         budgets.append(asked.budget)
-        return advise_on(asked)
+        return try_all(asked)
 
-    monkeypatch.setattr(inputs, "advise_on", noted)
-    monkeypatch.setattr("geomdp.advice.advisor.advise_on", noted)
+    monkeypatch.setattr(comparison, "try_all", noted)
     assert run(f"{ADVISE} --effort 0.5")[0] == 0
     assert run(f"{RELEASE} --workload marginals:1 --effort 0.25")[0] == 0
     assert run(ADVISE)[0] == 0

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 
 from experiments.lessons.web.pages import LessonPage, course, lesson_pages
 from experiments.lessons.web.plain_notebook import Notebook, Shown
-from geomdp.cli.lessons import all_lessons, find_lesson
+from geomdp.cli.app import all_lessons, find_lesson
 from tests.experiments.chromium import headless_chromium
 
 pytestmark = pytest.mark.slow

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from geomdp.cli import lessons as commands
+from geomdp.cli import app as commands
 from geomdp.cli import main
-from geomdp.cli.lessons import all_lessons, find_lesson
+from geomdp.cli.app import all_lessons, find_lesson
 from tests.experiments.test_kills import wait_for_end
 
 ROOT = Path(__file__).parents[2]

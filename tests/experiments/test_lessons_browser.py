@@ -14,7 +14,7 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
-from geomdp.cli.lessons import Lesson, all_lessons
+from geomdp.cli.app import Lesson, all_lessons
 from tests.experiments.chromium import headless_chromium
 
 #: Time limits in seconds: for the start of a server, the run of all cells and a step of a slider.

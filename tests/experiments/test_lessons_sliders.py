@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import geomdp
 from experiments.lessons.web.plain_notebook import Control, Notebook, to_page
-from geomdp.cli.lessons import Lesson, all_lessons
+from geomdp.cli.app import Lesson, all_lessons
 
 #: Limits for one step: cells that run, pictures that are drawn, and calls of the library's Python
 #: functions. Work on whole arrays needs few calls. A solver in a loop, or a release, needs more.

@@ -32,7 +32,7 @@ from experiments.lessons.web.plain_notebook import (
     to_page,
 )
 from experiments.theorems import THEOREMS
-from geomdp.cli.lessons import Lesson, all_lessons
+from geomdp.cli.app import Lesson, all_lessons
 
 FOLDER = Path(__file__).parent
 #: The coloured symbols by the class of their marks, and what they mean.
