@@ -15,10 +15,7 @@ ACCURACY_TOLERANCE = 1e-12
 def largest_at_most(
     function: Callable[[float], float], target: float, low: float, high: float
 ) -> float:
-    """Largest float x in [low, high] with function(x) <= target; ``ValueError`` if there is none.
-
-    The function must not decrease.
-    """
+    """Largest x in [low, high] with f(x) <= target; f never decreases; ``ValueError`` for none."""
     if function(low) > target:
         raise ValueError(f"function({low!r}) must be at most {target!r}, got {function(low)!r}")
     if function(high) <= target:
@@ -27,18 +24,15 @@ def largest_at_most(
 
 
 def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
-    """The smallest alpha in (0, 1] for which enough(alpha) is true; None if there is none.
-
-    `enough` must not change from true to false as alpha grows. The returned alpha is too large by
-    at most a relative 1e-12, and enough(alpha) is true.
+    """The smallest alpha in (0, 1] with enough(alpha), too large by at most a relative 1e-12; None
+    if there is none. `enough` must not change from true to false.
     """
     return _bracket(enough, 0.0, 1.0, ACCURACY_TOLERANCE)[1] if enough(1.0) else None
 
 
 def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The least whole number in (low, high] for which `enough` is true, as it must be at `high`.
-
-    `enough` must not change from true to false. It is called neither at `low` nor at `high`.
+    """The least whole number in (low, high] for which `enough`, which is called at neither end, is
+    true; it must be true at `high`, and not change from true to false.
     """
     while high - low > 1:
         middle = (low + high) // 2
@@ -49,9 +43,8 @@ def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
 def _bracket(
     above: Callable[[float], bool], low: float, high: float, tolerance: float
 ) -> tuple[float, float]:
-    """Halve [low, high] until its ends are adjacent floats, or `tolerance` * |high| apart.
-
-    If `above` is false at `low` and true at `high`, this also holds for the returned ends.
+    """Halve [low, high] until its ends are adjacent floats, or `tolerance` * |high| apart, so that
+    `above` stays false at the low end and true at the high end.
     """
     while high - low > tolerance * abs(high) and low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if above(middle) else (middle, high)

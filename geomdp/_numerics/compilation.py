@@ -31,8 +31,6 @@ register("numba:compile", _Announcement())
 
 @numba.njit(cache=True)
 def copy_into(target, source):  # type: ignore[no-untyped-def]
-    """target[:] = source (n,), as a loop: numba needs seconds to compile the assignment, because
-    it also compiles the text of a shape error.
-    """
+    """target[:] = source (n,), as a loop: numba needs seconds to compile the assignment."""
     for i in range(len(target)):
         target[i] = source[i]

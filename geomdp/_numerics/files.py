@@ -27,33 +27,24 @@ ENDING = ".npy"
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """Read an .npz file that must hold exactly the arrays called `names`.
-
-    ``ValueError`` before anything is unpacked if it holds others or would unpack to more than 2^30
-    bytes, and if it is damaged. Nothing is unpickled, because a pickle can run code.
+    """Read an .npz file of exactly the arrays `names`, without unpickling, which can run code;
+    ``ValueError`` for others, for damage, and, before it unpacks, for more than 2^30 bytes.
     """
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as archive:
-                return _members(archive, names)
+                members = archive.infolist()
+                if sorted(m.filename for m in members) != sorted(name + ENDING for name in names):
+                    wanted = f"the arrays {sorted(names)} and no others"
+                    raise ValueError(f"the file must hold {wanted}, got {len(members)} members")
+                if (size := sum(member.file_size for member in members)) > MOST_BYTES:
+                    limit = f"at most {MOST_BYTES} bytes unpacked"
+                    raise ValueError(f"the arrays of the file must take {limit}, got {size}")
+                return {name: _array(archive, name + ENDING) for name in names}
         except ValueError:
             raise
         except Exception as error:  # damaged files raise many kinds of exceptions
             raise ValueError(f"the file must be an undamaged .npz file: {error}") from error
-
-
-def _members(archive: zipfile.ZipFile, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
-    found = sorted(member.filename for member in archive.infolist())
-    if found != sorted(name + ENDING for name in names):
-        raise ValueError(
-            f"the file must hold the arrays {sorted(names)} and no others, got {len(found)} members"
-        )
-    size = sum(member.file_size for member in archive.infolist())
-    if size > MOST_BYTES:
-        raise ValueError(
-            f"the arrays of the file must take at most {MOST_BYTES} bytes unpacked, got {size}"
-        )
-    return {name: _array(archive, name + ENDING) for name in names}
 
 
 def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
@@ -92,11 +83,10 @@ def parsed(text: str) -> Any:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files in full under other names, then rename them in the order given.
+    """Write files in full under other names, then rename them in the order given.
 
-    If a file cannot be written (``OSError``), nothing has changed; if a rename fails, its path and
-    all later ones are unchanged. A symbolic link is replaced, not followed. Other writers may run
-    at once.
+    If one cannot be written (``OSError``), nothing has changed; if a rename fails, its path and all
+    later ones are unchanged. A symbolic link is replaced. Other writers may run at once.
     """
     with room_for(dict.fromkeys(contents, 0)) as write:
         write(contents)

@@ -83,10 +83,7 @@ class AffineHull:
 
 
 def svec(matrices: FloatArray) -> FloatArray:
-    """Upper triangles (..., d (d + 1) / 2) of symmetric matrices, row by row.
-
-    Entries off the diagonal are multiplied by sqrt(2), so that <svec(A), svec(B)> = tr(A B).
-    """
+    """Upper triangles (..., d (d + 1) / 2) by rows, scaled so that <svec(A), svec(B)> = tr(A B)."""
     rows, columns = np.triu_indices(matrices.shape[-1])
     return matrices[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
 
@@ -112,9 +109,8 @@ def is_diagonal(matrix: FloatArray) -> bool:
 def conjugate_gradients(
     product: Callable[[FloatArray], FloatArray], target: FloatArray, goal: float, most: int
 ) -> FloatArray:
-    """x (n,) with A x near `target`, for the product with a symmetric A with eigenvalues above 0.
-
-    It stops when the residual has a length of at most `goal`, or after `most` products.
+    """x (n,) with A x near `target`, for the product with a positive definite A, until the residual
+    is at most `goal` long, or after `most` products.
     """
     found, residual, direction = np.zeros_like(target), target, target
     square = float(target @ target)
@@ -127,6 +123,13 @@ def conjugate_gradients(
         residual = residual - length * image
         new_square = float(residual @ residual)
         direction, square = residual + new_square / square * direction, new_square
+    return found
+
+
+def spread(cells: FloatArray, live: BoolArray) -> FloatArray:
+    """All cells (..., m) from those that are `live` (m,); the others are 0."""
+    found = np.zeros((*cells.shape[:-1], len(live)))
+    found[..., live] = cells
     return found
 
 
@@ -144,17 +147,14 @@ def zero_sum_basis(size: int) -> FloatArray:
 Norm = Callable[[FloatArray], FloatArray]
 #: Maps squared Euclidean lengths to norms, entry by entry.
 Lengths = Callable[[FloatArray], FloatArray]
-#: All whole numbers up to 2^53 are exact in float64. All whole numbers up to 2^24 are exact in
-#: float32.
+#: All whole numbers up to these are exact, in float64 and in float32.
 LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 
 
 @dataclass(frozen=True)
 class FarthestPoints:
-    """M points of a finite set: each one after the first is farthest from the points before it.
-
-    `order` (M,) holds row numbers, and `radii` (M,) the distance of each from the nearest point
-    before it (infinity first), which never increase; `rest` is the next, or 0 if all are listed.
+    """Row numbers `order` (M,) of points, each farthest from those before it, and the distances
+    `radii` (M,), which never increase; `rest` is the next, or 0 if all are listed.
     """
 
     order: IntArray
@@ -188,9 +188,8 @@ def farthest_points(
         raise ValueError("points must have at least one row, got none")
     limit = len(points) if most is None else min(most, len(points))
     following = int(norm(points - points.mean(axis=0)).argmax())
-    if of_squares is not None and _is_whole(points):
-        distances_from, length = _squares_from(points), of_squares
-    else:
+    distances_from, length = _squares_from(points), of_squares
+    if distances_from is None or length is None:
         distances_from, length = lambda row: norm(points - points[row]), np.asarray
     distances = np.full(len(points), math.inf)
     order: list[int] = []
@@ -206,16 +205,14 @@ def farthest_points(
     return FarthestPoints(np.array(order, dtype=np.int64), np.array(radii), reach)
 
 
-def _is_whole(points: FloatArray) -> bool:
-    """Whether coordinates are whole and so small that float64 computes exact squared distances."""
-    largest = float(np.abs(points).max())
-    return 4 * largest**2 * points.shape[1] < LARGEST_WHOLE and bool((points % 1 == 0).all())
-
-
-def _squares_from(points: FloatArray) -> Callable[[int], FloatArray]:
-    """A function from a row number to the squared distances (N,) of all points from that row."""
-    largest = float(np.abs(points).max())
-    if 4 * largest**2 * points.shape[1] < LARGEST_WHOLE_32:
+def _squares_from(points: FloatArray) -> Callable[[int], FloatArray] | None:
+    """A function from a row number to the exact squared distances (N,) of all points from that row;
+    None unless coordinates are whole, and so small that float64 is exact.
+    """
+    largest = 4 * float(np.abs(points).max()) ** 2 * points.shape[1]
+    if largest >= LARGEST_WHOLE or (points % 1).any():
+        return None
+    if largest < LARGEST_WHOLE_32:
         points = points.astype(np.float32)
     squares = np.einsum("nm,nm->n", points, points)
 

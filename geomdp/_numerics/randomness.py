@@ -6,13 +6,11 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn, Self, SupportsIndex
+from typing import NoReturn, Self
 
 #: Seed of most simulations, random starts and random maps that depend on public objects only
-#: (bodies, workloads, n, epsilon). The fixed seed makes repeated calls give the same result. The
-#: noise of a release never comes from this seed. The number is the name of the library in ASCII. It
-#: is not 0, because users often draw data with seed 0, and random directions must not equal these
-#: data.
+#: (bodies, workloads, n, epsilon), so that repeated calls agree; never of the noise of a release.
+#: It is the name of the library in ASCII, because users often draw data with seed 0.
 PUBLIC_SEED = int.from_bytes(b"geomdp", "big")
 
 
@@ -20,10 +18,7 @@ PUBLIC_SEED = int.from_bytes(b"geomdp", "big")
 
 
 class Turn:
-    """A lock for which other threads wait, and which refuses the thread that holds it.
-
-    If a query could ask again while it is evaluated, both questions would be paid once.
-    """
+    """A lock: other threads wait, and its own is refused, which would pay two questions once."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -52,11 +47,9 @@ class Turn:
 
 
 class NotCopied:
-    """Base class of objects that may use their noise or privacy budget only once.
-
-    Two answers with the same noise show the exact difference of the true answers. So copying and
-    pickling raise ``TypeError``, use in a forked process raises ``RuntimeError``, and all uses are
-    in `_alone`.
+    """Base class of objects that may use their noise or privacy budget only once: two answers with
+    the same noise show the exact difference of the true ones. So copying and pickling raise
+    ``TypeError``, use in a forked process ``RuntimeError``, and all uses are in `_alone`.
     """
 
     _process: int
@@ -83,17 +76,10 @@ class NotCopied:
                 "process would use the same noise again"
             )
 
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *_: object) -> NoReturn:
         raise TypeError(
             f"{type(self).__name__} cannot be copied or pickled: a copy would use the same noise "
             "again"
         )
 
-    def __copy__(self) -> NoReturn:
-        self._refuse()
-
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        self._refuse()
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        self._refuse()
+    __copy__ = __deepcopy__ = __reduce_ex__ = _refuse

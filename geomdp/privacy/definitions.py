@@ -84,6 +84,11 @@ def printed(value: float, digits: int = 6, rounding: str = ROUND_CEILING) -> str
 class Definition:
     """Base class of the definitions of privacy; the fields are the parameters."""
 
+    def __post_init__(self) -> None:
+        for name, value in [*vars(self).items()]:
+            checked = _below_half if name == "delta" else positive
+            object.__setattr__(self, name, checked(value, name))
+
     def parameters(self) -> dict[str, float]:
         """Parameters by name, as files of releases, ledgers and certificates store them."""
         return dict(vars(self))
@@ -108,9 +113,6 @@ class PureDP(Definition):
 
     epsilon: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-
     def __str__(self) -> str:
         return f"{printed(self.epsilon)}-DP"
 
@@ -132,10 +134,6 @@ class ApproxDP(Definition):
     epsilon: float
     delta: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        object.__setattr__(self, "delta", _below_half(self.delta, "delta"))
-
     def __str__(self) -> str:
         return f"({printed(self.epsilon)}, {printed(self.delta)})-DP"
 
@@ -155,9 +153,6 @@ class ZCDP(Definition):
     """
 
     rho: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", positive(self.rho, "rho"))
 
     def __str__(self) -> str:
         return f"{printed(self.rho)}-zCDP"
@@ -190,9 +185,8 @@ def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) ->
 # The range of privacy parameters for which noise and lower bounds are computed.
 
 
-#: Smallest and largest epsilon or rho of a mechanism or lower bound. Parameters in practice lie far
-#: inside this range. Far outside the range, squares of noise scales can overflow, and searches for
-#: a scale or for the steps of a lower bound may not end.
+#: Smallest and largest epsilon or rho of a mechanism or lower bound. Far outside this range,
+#: squares of noise scales can overflow, and searches for a scale or a lower bound may not end.
 LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 
@@ -409,8 +403,7 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     check_privacy(total, ApproxDP, name="total")
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
-    # The constant 8 makes the first summand in `advanced_composition` equal to epsilon / 2. The
-    # second summand is at most epsilon / 2.
+    # The constant 8 makes each summand in `advanced_composition` at most epsilon / 2.
     return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
 
 
@@ -492,11 +485,7 @@ def calibrated_epsilon(privacy: PureDP | ZCDP, step: float) -> float:
 
 
 def pure_implying(privacy: Privacy) -> PureDP:
-    """The largest epsilon for which epsilon-DP implies `privacy`, for the same adjacency.
-
-    epsilon-DP implies (epsilon, delta)-DP for every delta (GEN-2), and (epsilon
-    tanh(epsilon / 2))-zCDP (X-TANH).
-    """
+    """The largest epsilon for which epsilon-DP implies `privacy` (GEN-2, X-TANH)."""
     check_privacy(privacy)
     match privacy:
         case PureDP():
@@ -570,10 +559,7 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
 
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
-    """The guarantee under `target` that `privacy` under `source` implies (GEN-1, GEN-2).
-
-    Replacing a record means removing one and adding another: a group of two under add/remove.
-    """
+    """The guarantee `privacy` implies under `target`; a replacement is a group of 2 (GEN-1)."""
     check_privacy(privacy)
     if checked_adjacency(source) is checked_adjacency(target):
         return privacy

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from geomdp._validation import probability, whole
+from geomdp._validation import probability, require_type, whole
 from geomdp.privacy.definitions import (
     ZCDP,
     Adjacency,
@@ -101,6 +101,8 @@ class Heuristic:
 
 
 SamplerStatus = Exact | Approximate | Heuristic
+#: Fields of a guarantee that files of records store as they are.
+_AS_STORED = ("arithmetic", "seeded", "withdrawn", "max_rows_per_person", "person")
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,8 @@ class Guarantee:
     """The privacy record of one mechanism or release.
 
     `str(guarantee)` is the claim in words: `privacy` for an exact sampler, `effective` for an
-    approximate one (SAM-1). A heuristic sampler has no claim: `privacy` is a target, and the text
-    starts with "heuristic" (SAM-3). A seeded release has no claim, as the seed can remove the
-    noise. ``ValueError`` for arguments of other types.
+    approximate one (SAM-1). A heuristic sampler has no claim but a target (SAM-3), and a seeded
+    release has none, as the seed can remove the noise. ``ValueError`` for arguments of other types.
 
     Parameters
     ----------
@@ -158,10 +159,8 @@ class Guarantee:
             raise ValueError(
                 f"sampler must be Exact, Approximate or Heuristic, got {self.sampler!r}"
             )
-        if not isinstance(self.seeded, bool):
-            raise ValueError(f"seeded must be True or False, got {self.seeded!r}")
-        if not isinstance(self.withdrawn, str):
-            raise ValueError(f"withdrawn must be a text, got {self.withdrawn!r}")
+        require_type(self.seeded, bool, "seeded")
+        require_type(self.withdrawn, str, "withdrawn")
         if self.person is not None and self.max_rows_per_person is None:
             given = self.person, self.max_rows_per_person
             raise ValueError(f"person and max_rows_per_person belong together, got {given}")
@@ -254,11 +253,7 @@ class Guarantee:
             "adjacency": self.adjacency.value,
             "sampler": type(self.sampler).__name__.lower(),
             "sampler_details": asdict(self.sampler),
-            "arithmetic": self.arithmetic,
-            "seeded": self.seeded,
-            "withdrawn": self.withdrawn,
-            "max_rows_per_person": self.max_rows_per_person,
-            "person": self.person,
+            **{name: getattr(self, name) for name in _AS_STORED},
         }
 
     @classmethod

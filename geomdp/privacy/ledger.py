@@ -14,12 +14,12 @@ import sqlite3
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import sub
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from geomdp._numerics.randomness import Turn
 from geomdp._validation import plural, require_type
@@ -40,8 +40,7 @@ from geomdp.privacy.definitions import (
 )
 from geomdp.privacy.guarantees import Guarantee
 
-#: Relative rounding error allowed in a sum of spends. Without it, spends that add up to exactly the
-#: budget could be refused.
+#: Relative rounding error allowed in a sum, so that spends can add up to exactly the budget.
 ROUNDING = 1e-12
 #: What follows the neighbour relation in a ledger of persons.
 OF_A_PERSON = " of a person by the column "
@@ -77,7 +76,7 @@ class Spend:
         check_privacy(self.privacy)
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """A privacy budget kept in one SQLite file, or in memory.
 
     Spends compose adaptively. Under a `PureDP` budget, epsilons add up, and only pure spends are
@@ -186,9 +185,6 @@ class Ledger:
     def close(self) -> None:
         """Close the file, if there is one."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -317,8 +313,7 @@ def _cost(privacy: Privacy, budget: Privacy) -> dict[str, float]:
             # sqrt(rho) = sqrt(L + epsilon) - sqrt(L) = epsilon / (sqrt(L + epsilon) + sqrt(L)).
             log = math.log(1 / budget.delta)
             rho = (budget.epsilon / (math.sqrt(log + budget.epsilon) + math.sqrt(log))) ** 2
-            # Rounding to six digits can raise rho by a share of 5e-6. The factor 1 - 1e-5 makes the
-            # stated rho small enough.
+            # Rounding to six digits raises rho by a share of 5e-6 at most: less than the factor.
             raise ValueError(
                 f"an approximate budget cannot pay for {privacy}: open a ledger of "
                 f"ZCDP({rho * (1 - 1e-5):.6g}), which implies {budget} and takes pure and zCDP "
@@ -333,8 +328,7 @@ def _cost(privacy: Privacy, budget: Privacy) -> dict[str, float]:
 
 #: Marks a file as a ledger of this layout (SQLite's application_id): "gdp2" in ASCII.
 APPLICATION_ID = 0x67647032
-#: Mode of a new file. Only the owner can read it, because labels and times tell which questions
-#: were asked about the data.
+#: Mode of a new file, for its owner only: labels tell what was asked about the data.
 PRIVATE = 0o600
 #: Seconds to wait for another process that is writing.
 WAIT = 60.0
@@ -349,8 +343,8 @@ INSERT INTO head VALUES (0, '');
 class LedgerFile:
     """Entries in the SQLite file `path`, or in memory; a new one starts with the entry `first`.
 
-    The digest of an entry is the SHA-256 hash of the digest before it and of its content. A second
-    table holds the number of entries and the last digest.
+    The digest of an entry is the SHA-256 of the digest before it and of its content. The table
+    `head` holds the number of entries and the last digest.
     """
 
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:

@@ -178,7 +178,7 @@ def test_incomplete_records_are_refused(missing: str) -> None:
         ("sampler", "guessed", "not a privacy record"),
         ("seeded", True, "statement must be"),
         ("withdrawn", "edges of age were read from the records", "statement must be"),
-        ("withdrawn", 3, "withdrawn must be a text"),
+        ("withdrawn", 3, "withdrawn must be a str"),
         ("max_rows_per_person", 3, "statement must be"),
         ("max_rows_per_person", 0, "max_rows_per_person must be a whole number"),
         ("arithmetic", "exact", "statement must be"),
