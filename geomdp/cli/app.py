@@ -108,9 +108,10 @@ def draft(
     if look:
         inferred = gd.data.infer_schema(data)
         text = inferred.schema.to_json() + "\n"
-        decided = [(d.name, d.kind, d.drafted, d.to_state) for d in inferred.decisions]
         if out is not None:
-            display.print_table(["column", "kind", "read from the records", "to state"], decided)
+            display.print_table(
+                ["column", "kind", "read from the records", "to state"], inferred.decisions
+            )
         display.warn(
             "the draft depends on the records, so a release with it has no privacy claim. If you "
             "know what it says without the records, or have edited it so, state it with "
@@ -118,13 +119,13 @@ def draft(
         )
     else:
         from geomdp.data.files import column_names, csv_format
-        from geomdp.data.schema import document_text
+        from geomdp.data.schema import document_of, document_text
 
         csv = csv_format(data)
         names = column_names(data, csv)
         why = "declare its kind: categorical, boolean, numeric, date or real"
         skipped = [gd.data.SkippedColumn(name, why) for name in names]
-        text = document_text(skipped, csv) + "\n"
+        text = document_text(document_of(skipped, csv)) + "\n"
     if out is None:
         print(text, end="")
         return

@@ -11,15 +11,14 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from geomdp._validation import is_whole, real_number
 
-#: Words for false and true in a boolean column: English, French, German, Dutch, Spanish, Italian,
-#: Portuguese, Polish and the Scandinavian languages. None of them means false in one of these
-#: languages and true in another.
+#: Words for false and true in English, French, German, Dutch, Spanish, Italian, Portuguese, Polish
+#: and the Scandinavian languages; none means false in one of them and true in another.
 FALSE = ("0", "false", "f", "no", "n", "non", "nein", "nee", "nej", "nei", "não", "nao", "nie")
 TRUE = ("1", "true", "t", "yes", "y", "oui", "ja", "sí", "si", "sì", "sim", "tak")
 #: The texts for false and true, in three spellings of the case, and the code of each text.
@@ -29,14 +28,11 @@ BOOLEAN_TEXTS = {
     for word in words
     for spelt in (word, word.capitalize(), word.upper())
 }
-#: Marks between the thousands of a number: none, a comma, a point, an apostrophe, or a blank, which
-#: may be one that does not break or a narrow one.
+#: Marks between thousands: none, comma, point, apostrophe, and a plain, fixed or narrow blank.
 THOUSANDS = ("", ",", ".", "'", " ", "\u00a0", "\u202f")
-#: Label of the code for values that are no declared category, and label of the code for missing
-#: values.
+#: Labels of the codes for values that are no declared category, and for missing values.
 OTHER, MISSING = "(other)", "(missing)"
-#: Unicode categories of characters that a terminal or an editor runs instead of showing: controls,
-#: halves of surrogate pairs, line and paragraph separators.
+#: Unicode categories of controls, halves of surrogate pairs, and separators of lines.
 CONTROLS = {"Cc", "Cs", "Zl", "Zp"}
 #: Bidirectional classes of the characters that reverse the order in which others are shown.
 REORDERING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
@@ -95,8 +91,7 @@ class _Declaration:
 
     def to_dict(self) -> dict[str, object]:
         """The declaration as in a schema file: no name, and no parameter that has its default."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)  # type: ignore[arg-type]
-                 if getattr(self, each.name) != each.default}  # fmt: skip
+        given = _given(self)
         del given["name"]
         values = {
             key: [*map(_written, v)] if isinstance(v, tuple) else v for key, v in given.items()
@@ -143,10 +138,9 @@ class CategoricalColumn(_Declaration):
     Raises
     ------
     ValueError
-        If the name is empty, there are no categories, or two categories are equal (with `loose`, up
-        to blanks and case). If a category is neither text nor a whole number, is ``(other)`` and
-        `other` is True, or is ``(missing)`` and `missing` is True. If the name or a category has a
-        control character.
+        If the name is empty, there are no categories, or two labels are equal (with `loose`, up to
+        blanks and case); if a category is neither text nor a whole number; if the name or a
+        category has a control character.
 
     Examples
     --------
@@ -169,7 +163,6 @@ class CategoricalColumn(_Declaration):
     key = "categories"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not _is_list(self.categories) or not self.categories:
             raise ValueError(
                 f"column {self.name!r}: categories must be a list of at least 1 category, "
@@ -185,7 +178,7 @@ class CategoricalColumn(_Declaration):
             if wrong:
                 raise ValueError(f"column {self.name!r}: a category must {wrong}")
         object.__setattr__(self, "categories", tuple(map(as_text, given)))
-        self._check_missing_texts()  # again, because categories are texts now
+        super().__post_init__()
         compared = [loosened(label) if self.loose else label for label in self.labels]
         repeated = sorted({text for text in compared if compared.count(text) > 1})
         if repeated:
@@ -194,11 +187,7 @@ class CategoricalColumn(_Declaration):
     @property
     def labels(self) -> tuple[str, ...]:
         """One label per code: the categories, then ``(other)`` and ``(missing)`` if declared."""
-        return (
-            *self.categories,
-            *([OTHER] if self.other else []),
-            *([MISSING] if self.missing else []),
-        )
+        return (*self.categories, *[OTHER] * self.other, *[MISSING] * self.missing)
 
 
 @dataclass(frozen=True)
@@ -233,7 +222,7 @@ class BooleanColumn(_Declaration):
     @property
     def labels(self) -> tuple[str, ...]:
         """One label per code."""
-        return ("false", "true", MISSING) if self.missing else ("false", "true")
+        return ("false", "true", *[MISSING] * self.missing)
 
 
 @dataclass(frozen=True)
@@ -245,11 +234,9 @@ class NumericColumn(_Declaration):
 
     Parameters
     ----------
-    name : str
-        As for `CategoricalColumn`.
-    edges : sequence of float
-        Edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. The edges must come from
-        public knowledge, not from the records.
+    name, edges : str, sequence of float
+        Name, and edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. The edges must
+        come from public knowledge, not from the records.
     missing, missing_texts : bool, sequence of str
         As for `CategoricalColumn`.
     decimal, thousands : str
@@ -290,13 +277,8 @@ class NumericColumn(_Declaration):
     @property
     def labels(self) -> tuple[str, ...]:
         """One label per code: the intervals, then ``(missing)`` if declared."""
-        bins = list(pairwise(self.edges))
-        closing = [")"] * (len(bins) - 1) + ["]"]
-        intervals = tuple(
-            f"[{as_text(low)}, {as_text(high)}{close}"
-            for (low, high), close in zip(bins, closing, strict=True)
-        )
-        return (*intervals, MISSING) if self.missing else intervals
+        *bins, last = (f"[{low}, {high}" for low, high in pairwise(map(as_text, self.edges)))
+        return (*(f"{each})" for each in bins), f"{last}]", *[MISSING] * self.missing)
 
 
 @dataclass(frozen=True)
@@ -309,17 +291,13 @@ class RealColumn(_Declaration):
 
     Parameters
     ----------
-    name : str
-        As for `CategoricalColumn`.
-    bounds : sequence of float
-        (low, high), low < high, in the units of the column, from public knowledge.
+    name, bounds : str, sequence of float
+        Name, and (low, high), low < high, in the units of the column, from public knowledge.
     clip : bool
         If True, a finite value outside the bounds is moved to the nearest bound. Answers are then
         about the clipped values.
-    decimal, thousands : str
+    decimal, thousands, drafted, confirmed : str, str, bool, bool
         As for `NumericColumn`.
-    drafted, confirmed : bool
-        As for `CategoricalColumn`.
 
     Examples
     --------
@@ -392,10 +370,8 @@ class DateColumn(_Declaration):
 
     Parameters
     ----------
-    name : str
-        As for `CategoricalColumn`.
-    days : sequence of str or date
-        The first and the last day, by ISO 8601. A value before or after them is an error.
+    name, days : str, sequence of str or date
+        Name, and the first and the last day, by ISO 8601. A value before or after them is an error.
     by : str
         The bins: ``"year"``, ``"quarter"``, ``"month"``, or ``"weekday"`` for the seven days of the
         week.
@@ -463,7 +439,7 @@ class DateColumn(_Declaration):
             months = range(12 * first.year + first.month - 1, 12 * last.year + last.month)
             days = (datetime.date(month // 12, month % 12 + 1, 1) for month in months)
             bins = dict.fromkeys(map(self.period, days))
-        return (*bins, MISSING) if self.missing else (*bins,)
+        return (*bins, *[MISSING] * self.missing)
 
 
 #: Columns with finitely many codes.
@@ -472,7 +448,7 @@ Column: TypeAlias = DiscreteColumn | RealColumn
 
 
 @dataclass(frozen=True)
-class SkippedColumn:
+class SkippedColumn(_Declaration):
     """A column of the records that no query uses, and why.
 
     Parameters
@@ -493,17 +469,13 @@ class SkippedColumn:
     name: str
     reason: str = ""
 
-    kind: ClassVar[str] = "skip"
+    kind = "skip"
+    key = ""
 
     def __post_init__(self) -> None:
         check_name(self.name)
         if not isinstance(self.reason, str) or not is_shown(self.reason):
             raise ValueError(f"column {self.name!r}: reason must be text, got {self.reason!r}")
-
-    def to_dict(self) -> dict[str, object]:
-        """The declaration as in a schema file."""
-        given: dict[str, object] = {"reason": self.reason} if self.reason else {}
-        return {"kind": self.kind, **given}
 
 
 @dataclass(frozen=True)
@@ -542,8 +514,7 @@ class CsvFormat:
 
     def to_dict(self) -> dict[str, str]:
         """The format as in a schema file; empty for commas and UTF-8."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {key: text for key, text in given.items() if text != getattr(CsvFormat, key)}
+        return _given(self)
 
 
 def as_text(value: object) -> str:
@@ -618,6 +589,12 @@ def is_shown(text: str) -> bool:
         or unicodedata.bidirectional(character) in REORDERING
         for character in text
     )
+
+
+def _given(declared: Any) -> dict[str, Any]:
+    """The fields of a dataclass that do not have their default."""
+    given = ((each, getattr(declared, each.name)) for each in fields(declared))
+    return {each.name: value for each, value in given if value != each.default}
 
 
 def _written(value: object) -> object:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -59,7 +60,7 @@ from geomdp.data.frames import (
     text_of_time,
     without_values,
 )
-from geomdp.data.possible import Forbidden, JoinedColumn, impossible, within
+from geomdp.data.possible import Forbidden, JoinedColumn
 from geomdp.data.schema import Schema
 from geomdp.workloads.universes import (
     BooleanCube,
@@ -77,8 +78,7 @@ if TYPE_CHECKING:
 
 #: Notes which values (n,) of a column are bad, what they must be, and the remedy.
 Note: TypeAlias = Callable[..., None]
-#: Largest number of chunks that are searched for more bad values after the first chunk with a bad
-#: value. With chunks of 131,072 rows, 16 chunks hold two million rows.
+#: Number of chunks that are searched for more bad values after the first chunk with one.
 SEARCHED = 16
 #: A whole number written as a decimal fraction, such as "3.0". Some programs write 3 so.
 WHOLE_FRACTION = re.compile(r"-?[0-9]+\.0*")
@@ -122,12 +122,10 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Parameters
     ----------
     records : DataFrame of pandas or polars, Arrow table or batch, or iterable of them
-        For instance from `read_chunks`. Columns are taken by name. Columns that the universe does
-        not need are ignored.
-    schema : Schema
-        Declares the columns.
-    universe : Universe
-        The universe of the workload to be answered.
+        For instance from `read_chunks`. Columns are taken by name; those that the universe does not
+        need are ignored.
+    schema, universe : Schema, Universe
+        Declares the columns; the universe of the workload to be answered.
 
     Returns
     -------
@@ -139,13 +137,12 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     ------
     ValueError
         At the call, if the schema was drafted from records or does not fit the universe. While
-        chunks are read, if a value does not fit its column: an unknown category, a missing value
-        that the column does not declare, a text that is not a number, a number outside the edges, a
-        number outside bounds to which the column does not clip, or a float in a categorical column
-        that may be a rounded whole number. Such an error names rows and columns. Also if a record
-        has a combination of levels that the schema declares impossible, or if a chunk
-        cannot be read, is not a table, lacks a column, has two columns of the same name, or has a
-        column of a type without texts, such as lists.
+        chunks are read, with rows and columns, if a value does not fit its column: an unknown
+        category, a missing value that is not declared, a text that is not a number, a number
+        outside the edges, or outside bounds without clipping, or a float in a categorical column
+        that may be a rounded whole number; or if a record has a combination of levels that is
+        declared impossible. Also if a chunk cannot be read, is not a table, does not have each
+        column once, or has one of a type without texts, such as lists.
 
     Examples
     --------
@@ -158,22 +155,20 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
            [0, 2]])
     """
     columns = columns_for(universe, schema)
-    parts = parts_of(columns, schema)
-    batches = batches_of(records, [column.name for column in parts])
-    batches = quiet(batches, "the records cannot be read")
-    codes = joined_codes(column_codes(batches, parts, schema.forbidden), columns)
+    failure = "the records cannot be read"
+    codes = Read(schema, columns).codes(lambda names: quiet(batches_of(records, names), failure))
     return encoded(codes, columns, universe)
 
 
 def column_codes(
     batches: Iterable[pa.RecordBatch], columns: Sequence[Column | SkippedColumn], tables: Forbidden
 ) -> Iterator[list[npt.NDArray[Any]]]:
-    """For each batch, the codes or scaled values (n,) of `columns`, the texts of one that no query
-    asks; after the first bad value or impossible combination, `SEARCHED` batches are searched
-    before a ``ValueError``.
+    """For each batch, the codes, scaled values or texts (n,) of `columns`. After the first fault,
+    `SEARCHED` more batches are searched before the error of `BadValues`.
     """
     first_row, searched, bad, broken = 0, 0, BadValues(), BadValues()
-    tables = within(tables, [column.name for column in columns])
+    known = {column.name for column in columns}
+    tables = {names: table for names, table in tables.items() if {*names} <= known}
     for batch in batches:
         values = [
             _readable(batch.column(i), column, first_row, bad) for i, column in enumerate(columns)
@@ -181,8 +176,8 @@ def column_codes(
         if not bad:  # else some codes have no meaning
             codes: dict[str, Any] = {c.name: v for c, v in zip(columns, values, strict=True)}
             for names, table in tables.items():
-                found, named = impossible(codes, {names: table}), " x ".join(names)
-                broken.add(named, first_row, found, "possible by the schema", POSSIBLE_REMEDY)
+                found, said = table[tuple(codes[name] for name in names)], "possible by the schema"
+                broken.add(" x ".join(names), first_row, found, said, POSSIBLE_REMEDY)
         first_row += batch.num_rows
         if not bad and not broken:
             yield values
@@ -194,25 +189,33 @@ def column_codes(
         raise (bad or broken).error()
 
 
-def parts_of(columns: Sequence[Column | JoinedColumn], schema: Schema) -> list[Column]:
-    """The columns to read, some of which are parts of joined columns."""
-    names = (c.names if isinstance(c, JoinedColumn) else (c.name,) for c in columns)
-    return [schema.column(name) for own in names for name in own]
+@dataclass(frozen=True)
+class Read:
+    """How records are read: the columns, some joined, and their schema."""
 
+    schema: Schema
+    columns: tuple[Column | JoinedColumn, ...]
 
-def joined_codes(
-    chunks: Iterator[list[npt.NDArray[Any]]],
-    columns: Sequence[Column | JoinedColumn | SkippedColumn],
-) -> Iterator[list[npt.NDArray[Any]]]:
-    """The codes of `columns`, from those of their `parts_of`."""
-    for values in chunks:
-        left = iter(values)
-        yield [
-            c.numbers([np.asarray(next(left)) for _ in c.names])
-            if isinstance(c, JoinedColumn)
-            else next(left)
-            for c in columns
-        ]
+    @property
+    def levels(self) -> list[int]:
+        return [len(column.labels) for column in self.columns if not isinstance(column, RealColumn)]
+
+    def codes(
+        self, batches: Callable[[list[str]], Iterable[pa.RecordBatch]], person: str | None = None
+    ) -> Iterator[list[npt.NDArray[Any]]]:
+        """For `batches` of named columns: the codes (n,) of each, and the texts of `person`."""
+        last = [] if person is None else [SkippedColumn(person)]
+        names = (c.names if isinstance(c, JoinedColumn) else (c.name,) for c in self.columns)
+        parts = [*(self.schema.column(name) for own in names for name in own), *last]
+        chunks = batches([column.name for column in parts])
+        for values in column_codes(chunks, parts, self.schema.forbidden):
+            left = iter(values)
+            yield [
+                c.numbers([np.asarray(next(left)) for _ in c.names])
+                if isinstance(c, JoinedColumn)
+                else next(left)
+                for c in (*self.columns, *last)
+            ]
 
 
 def _readable(
@@ -261,11 +264,17 @@ def column_values(
         return _coded(values, column, note)
     numbers, absent = _numbers(values, column, note)
     if isinstance(column, RealColumn):
-        note(absent, WANTED[ABSENT])
-        return _scaled(numbers, column, note)
-    low, high = column.edges[0], column.edges[-1]
+        (low, high), remedy = column.bounds, 'widen "bounds" of the column, or add "clip": true'
+        if column.clip:
+            note(np.isinf(numbers), "finite")
+            numbers = np.clip(numbers, low, high)
+    else:
+        low, high, remedy = column.edges[0], column.edges[-1], 'widen "edges" of the column'
     outside = (numbers < low) | (numbers > high)  # NaN is noted elsewhere, here and below
-    note(outside, f"between {as_text(low)} and {as_text(high)}", 'widen "edges" of the column')
+    note(outside, f"between {as_text(low)} and {as_text(high)}", remedy)
+    if isinstance(column, RealColumn):
+        note(absent, WANTED[ABSENT])
+        return np.asarray(2 * ((numbers - low) / (high - low)) - 1)
     bins = np.searchsorted(column.edges, numbers, side="right") - 1
     bins = np.minimum(bins, len(column.edges) - 2).astype(np.int64)  # the last edge is inside
     if column.missing:
@@ -276,9 +285,7 @@ def column_values(
 
 
 def _coded(
-    values: pa.Array,
-    column: CategoricalColumn | BooleanColumn | DateColumn,
-    note: Note,
+    values: pa.Array, column: CategoricalColumn | BooleanColumn | DateColumn, note: Note
 ) -> IntArray:
     """The codes (n,) of texts that are categories, truth values or days of `column`."""
     places, texts = distinct_texts(values)
@@ -408,9 +415,7 @@ def _has_texts(kind: pa.DataType) -> bool:
 
 
 def distinct_texts(values: pa.Array) -> tuple[IntArray, list[str | int]]:
-    """Places (n,) and distinct texts: value i has the text ``texts[places[i]]``, or `ABSENT`,
-    `UNFIT` (no text) or `ROUNDED` (a float that may be a rounded whole number).
-    """
+    """Places (n,) in a list of distinct texts, or of marks of values that have none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -461,8 +466,6 @@ def _texts(values: pa.Array) -> list[str | int]:
             value if isinstance(value, str) else _text_of_float(value, limit)
             for value in values.to_pylist()
         ]
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return [ABSENT if value is None else value for value in values.to_pylist()]
     return [ABSENT if value is None else as_text(value) for value in values.to_pylist()]
 
 
@@ -475,23 +478,9 @@ def _text_of_float(value: float | None, limit: float) -> str | int:
     return as_text(value)
 
 
-def _scaled(numbers: FloatArray, column: RealColumn, note: Note) -> FloatArray:
-    """Numbers (n,), mapped from the bounds of `column` to [-1, 1]."""
-    low, high = column.bounds
-    if column.clip:
-        note(np.isinf(numbers), "finite")
-        numbers = np.clip(numbers, low, high)
-    remedy = 'widen "bounds" of the column, or add "clip": true'
-    outside = (numbers < low) | (numbers > high)
-    wanted = f"between {as_text(low)} and {as_text(high)}"
-    note(outside, wanted, remedy)
-    return 2 * ((numbers - low) / (high - low)) - 1
-
-
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column | JoinedColumn, ...]:
-    """The columns of `schema` that make up a record of `universe`, in its order; ``ValueError`` if
-    `schema` is drafted or does not fit, so callers that withdraw the claim themselves pass the
-    confirmed schema. A `CategoricalProduct` can name `Schema.joined` columns.
+    """The columns of a confirmed `schema` that make up a record of `universe`, in its order; some
+    can be `Schema.joined`. ``ValueError`` if `schema` is drafted or does not fit.
     """
     require_type(schema, Schema, "schema")
     schema.check_public()

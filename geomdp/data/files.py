@@ -95,10 +95,6 @@ class Files(Source):
     def written_as(self, csv: CsvFormat) -> Source:
         return replace(self, csv=csv)
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for part in self.parts:
-            yield from part.chunks(columns)
-
 
 def read_chunks(
     path: str | os.PathLike[str],
@@ -109,10 +105,9 @@ def read_chunks(
     """Read a CSV or Parquet file as Arrow batches. A chunk is read only when it is needed.
 
     CSV (``.csv``, ``.csv.gz``) has one header line. **All values are texts**, because types found
-    from the values would let one record change the others. An empty field is a missing value. Any
-    other field, such as "NA", is a text. A blank line is a row of missing values. Parquet
-    (``.parquet``) keeps the types of the file. Chunks have at least one row; a file with a header
-    and no rows has no chunks.
+    from the values would let one record change the others. An empty field is a missing value, and a
+    blank line a row of them; any other field, such as "NA", is a text. Parquet (``.parquet``) keeps
+    the types of the file. A file without rows has no chunks.
 
     Parameters
     ----------
@@ -120,10 +115,8 @@ def read_chunks(
         The file. Its ending determines the format.
     columns : sequence of str, optional
         Columns to return, in this order; by default all.
-    rows : int
-        Largest number of rows of a chunk.
-    csv : CsvFormat
-        Separator and encoding of a CSV file.
+    rows, csv : int, CsvFormat
+        Largest number of rows of a chunk; separator and encoding of a CSV file.
 
     Raises
     ------
@@ -131,11 +124,10 @@ def read_chunks(
         If there is no such file.
     ValueError
         At the call, if `rows` is below 1, the ending is unknown, the header cannot be read, a name
-        in the header is empty or repeated, or `columns` is empty, is a single text, or has a
-        repeated name or a name that is not in the header. While chunks are read, if the file is
-        malformed: the message has the number of the row and what is wrong with it. A CSV row is
-        malformed if it has too few or too many fields, a quotation mark that does not enclose a
-        whole field, a carriage return without a line feed, or bytes outside the encoding.
+        in the header is empty or repeated, or `columns` is no list of different names in the
+        header. While chunks are read, if the file is malformed, with the row and what is wrong: too
+        few or too many fields, a quotation mark that does not enclose a whole field, a carriage
+        return without a line feed, or bytes outside the encoding.
 
     Examples
     --------
@@ -197,9 +189,7 @@ def _chosen(path: Path, columns: Sequence[str] | None, csv: CsvFormat) -> list[s
 def _what_is_there(
     path: Path, chosen: list[str], missing: list[str], names: list[str], csv: CsvFormat
 ) -> str:
-    """What the first line holds in place of missing columns, and what to write; empty unless it has
-    one of the names up to case, because then it may be a record.
-    """
+    """What the header has in place of missing columns, and no value if it may be a record."""
     folded = {name.casefold(): name for name in names}
     if {name.casefold() for name in chosen} & set(folded):
         near = [
@@ -303,9 +293,7 @@ def _outside(places: IntArray, quotes: IntArray) -> BoolArray:
 
 
 def _check_quotes(text: bytes, csv: CsvFormat, where: str, first_row: int | None = None) -> None:
-    """Check that whole records are written as RFC 4180 says: an opening quotation mark follows a
-    separator or line break, and a closing one precedes them.
-    """
+    """Check that quotation marks of whole records enclose fields, as RFC 4180 says."""
     if QUOTE not in text and RETURN not in text:
         return
     letters = np.frombuffer(b"\n" + text + b"\n", dtype=np.uint8)
@@ -336,12 +324,7 @@ def _row_at(text: bytes, place: int, first_row: int) -> int:
 
 
 def _parsed(
-    path: Path,
-    block: bytes,
-    names: list[str],
-    columns: list[str],
-    first_row: int,
-    csv: CsvFormat,
+    path: Path, block: bytes, names: list[str], columns: list[str], first_row: int, csv: CsvFormat
 ) -> pa.Table:
     """The fields of whole records as texts. Errors name the first malformed row."""
     import pyarrow as pa
@@ -350,9 +333,7 @@ def _parsed(
     _check_quotes(block, csv, f"{path}: ", first_row)
     if csv.encoding != COMMAS.encoding:
         block = _in_utf8(path, block, first_row, csv)
-    if block.startswith(
-        codecs.BOM_UTF8
-    ):  # a record's own character, of which Arrow drops the first
+    if block.startswith(codecs.BOM_UTF8):  # of a record; Arrow drops the first
         block = codecs.BOM_UTF8 + block
     convert = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(columns, pa.string()),

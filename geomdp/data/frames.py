@@ -45,10 +45,8 @@ class RecordsError(ValueError):
 
 
 def without_values(read: Callable[[], Result], failure: str) -> Result:
-    """The result of `read`. If it fails, a `RecordsError` says `failure` and the type of error.
-
-    Errors of other libraries quote private values, so the new error has no cause and no context. An
-    `OSError` of the system (no such file, no permission) names a file only and passes.
+    """The result of `read`, or a `RecordsError` that says `failure` and the type of error, without
+    cause and context, which can quote values. An `OSError` of the system passes: it names a file.
     """
     try:
         return read()
@@ -103,22 +101,14 @@ class BadValues:
             counted = "rows are counted from 0, without the header"
             if fault.count > len(fault.rows) or more:
                 counted += f"; {'at least ' if more else ''}{fault.count:,} in all"
-            where = f"row {fault.rows[0]}, column {column!r} is not{_nor(fault.rows[1:])}"
+            first, *others = map(str, fault.rows)
+            nor = f", nor is row {others[0]}" if others else ""
+            if len(others) > 1:
+                nor = f", nor are rows {', '.join(others[:-1])} and {others[-1]}"
+            where = f"row {first}, column {column!r} is not{nor}"
             remedy = f"; {fault.remedy}" if fault.remedy else ""
             lines.append(f"records must be {wanted}: {where} ({counted}){remedy}")
         return RecordsError("\n".join(lines))
-
-
-def _nor(rows: list[int]) -> str:
-    """Words for more rows of the same column: ``, nor is row 3`` or ``, nor are rows 3 and 8``."""
-    match rows:
-        case []:
-            return ""
-        case [row]:
-            return f", nor is row {row}"
-        case [*others, last]:
-            return f", nor are rows {', '.join(map(str, others))} and {last}"
-    raise AssertionError(rows)
 
 
 class Source(abc.ABC):
@@ -143,17 +133,15 @@ class Source(abc.ABC):
         return self
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Chunks of the chosen columns as Arrow batches, in order, each made when it is needed.
-
-        ``ValueError`` for a missing column or a malformed file quotes no value of a record.
-        """
+        """Chunks of the chosen columns, each made when it is needed; errors quote no value."""
         for batch in quiet(self._batches(columns), f"{self.name} cannot be read"):
             if batch.num_rows > 0:
                 yield batch
 
-    @abc.abstractmethod
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The batches of `chunks`; errors may quote values, and batches may be empty."""
+        for part in self.parts:
+            yield from part.chunks(columns)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -185,10 +173,6 @@ class Partitions(Source):
         frame: Any = self.frame  # Dask's methods have no type annotations
         delayed = frame.to_delayed()
         return tuple(Partition(number, part) for number, part in enumerate(delayed))
-
-    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for part in self.parts:
-            yield from part.chunks(columns)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -244,11 +228,7 @@ def batches_of(records: Tables, columns: Sequence[str]) -> Iterator[pa.RecordBat
             raise RecordsError(f"records must be DataFrames, got {type(chunk).__name__}")
         frame: Any = chunk
         found = list(frame.schema.names if _is_arrow(frame) else frame.columns)
-        for name in columns:
-            if found.count(name) != 1:
-                raise RecordsError(
-                    f"records must have the column {name!r} once, got {found.count(name)} times"
-                )
+        check_columns(columns, found, "records")
         if is_polars(frame):
             frame = frame.select(columns).to_arrow()
         if not _is_arrow(frame):
@@ -259,6 +239,14 @@ def batches_of(records: Tables, columns: Sequence[str]) -> Iterator[pa.RecordBat
         else:
             yield frame.select(list(columns))
         first_row += _length(frame)
+
+
+def check_columns(columns: Sequence[str], found: Sequence[str], where: str) -> None:
+    """``ValueError`` unless each of `columns` is once among those `found`."""
+    for name in columns:
+        if found.count(name) != 1:
+            times = found.count(name)
+            raise RecordsError(f"{where} must have the column {name!r} once, got {times} times")
 
 
 def _pandas_batches(
@@ -301,9 +289,8 @@ def _arrow_array(series: pd.Series[Any] | pd.Index[Any]) -> tuple[pa.Array, Bool
 
 
 def _union(values: list[Any]) -> tuple[pa.Array, BoolArray]:
-    """Python objects (n,) as an Arrow union of texts and floats, and which (n,) are not `FITTING`;
-    each is converted by itself, because Arrow would find one type for all, so that one could change
-    the others.
+    """Python objects (n,) as an Arrow union of texts and floats, each converted by itself, so that
+    no value changes the type of another, and which (n,) are not `FITTING`.
     """
     import pyarrow as pa
 

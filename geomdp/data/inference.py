@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from geomdp.data.columns import (
 from geomdp.data.encoding import ABSENT, distinct_texts
 from geomdp.data.files import column_names, csv_format, read_chunks, record_files
 from geomdp.data.frames import CHUNK_ROWS
-from geomdp.data.schema import Schema
+from geomdp.data.schema import Schema, split
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,8 +60,7 @@ COUNTED = 100_000
 IDENTIFIERS = 1000
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What a draft decided about a column, and what the curator must know to confirm it."""
 
     name: str
@@ -100,10 +99,9 @@ def infer_schema(
       `bins` bins of equal width, with edges that are round numbers;
     * skip otherwise, with the reason.
 
-    Missing values, and texts such as "NA" that stand for them in a column of numbers, days or truth
-    values, get a category of their own. ``ValueError`` for the reasons given at `read_chunks` and
-    `source_of`, if there are no rows, or if no column gets another kind than skip (with the reason
-    for each).
+    Missing values, and texts such as "NA" for them beside numbers, days or truth values, get a
+    category of their own. ``ValueError`` as in `read_chunks` and `source_of`, if there are no rows,
+    or if no column gets another kind than skip (with the reason for each).
 
     Parameters
     ----------
@@ -111,10 +109,9 @@ def infer_schema(
         A CSV or Parquet file, a folder of such files, or a pattern; see `source_of`.
     columns : sequence of str, optional
         Columns to describe; by default all.
-    max_categories : int
-        Largest number of distinct values of a categorical column.
-    bins : int
-        Number of bins of a numeric column, approximately.
+    max_categories, bins : int, int
+        Largest number of distinct values of a categorical column, and about the number of bins of a
+        numeric column.
     rows : int
         Number of rows that are read at a time.
 
@@ -148,8 +145,7 @@ def infer_schema(
             "--no-look` drafts the names of the columns alone"
         )
     drafted = [summary.column(max_categories, bins) for summary in summaries.values()]
-    kept = tuple(column for column in drafted if not isinstance(column, SkippedColumn))
-    skipped = tuple(column for column in drafted if isinstance(column, SkippedColumn))
+    kept, skipped = split(drafted)
     if not kept:
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped)
         raise ValueError(f"{os.fspath(path)}: no column can be drafted; {reasons}")
@@ -225,21 +221,23 @@ class _Summary:
         if spelt and spelt <= set(BOOLEAN_TEXTS):
             return BooleanColumn(self.name)
         if spelt and self.days:
-            return self._dates()
+            order, (first, last) = next(iter(self.days.items()))
+            years = last.year - first.year + 1
+            by = Calendar.YEAR if years > 5 else Calendar.QUARTER if years > 1 else Calendar.MONTH
+            days = (f"{first.year:04}-01-01", f"{last.year:04}-12-31")
+            return DateColumn(self.name, days, by, order)
         if self.whole and len(spelt) > IDENTIFIERS and len(spelt) == present:
             return SkippedColumn(self.name, "whole numbers, all different: an identifier")
         if len(set(map(loosened, self.texts))) <= max_categories:
             return self._categories()
         if spelt and self.numbers:
-            return self._bins(bins)
+            (decimal, thousands), (low, high) = next(iter(self.numbers.items()))
+            edges = round_edges(low, high, bins)
+            if edges is None:
+                return SkippedColumn(self.name, f"numbers between which {bins} bins cannot be told")
+            return NumericColumn(self.name, edges, decimal=decimal, thousands=thousands)
         different = len(self.texts) == present
         return SkippedColumn(self.name, "all different: an identifier" if different else "texts")
-
-    def _dates(self) -> DateColumn:
-        order, (first, last) = next(iter(self.days.items()))
-        years = last.year - first.year + 1
-        by = Calendar.YEAR if years > 5 else Calendar.QUARTER if years > 1 else Calendar.MONTH
-        return DateColumn(self.name, (f"{first.year:04}-01-01", f"{last.year:04}-12-31"), by, order)
 
     def _categories(self) -> CategoricalColumn:
         marks = next(iter(self.numbers), None)
@@ -254,17 +252,10 @@ class _Summary:
             return CategoricalColumn(self.name, tuple(sorted(self.texts, key=place)))
         return CategoricalColumn(self.name, tuple(sorted(kept.values(), key=place)), loose=True)
 
-    def _bins(self, bins: int) -> NumericColumn | SkippedColumn:
-        (decimal, thousands), (low, high) = next(iter(self.numbers.items()))
-        edges = round_edges(low, high, bins)
-        if edges is None:
-            return SkippedColumn(self.name, f"numbers between which {bins} bins cannot be told")
-        return NumericColumn(self.name, edges, decimal=decimal, thousands=thousands)
-
 
 def round_edges(low: float, high: float, bins: int) -> tuple[float, ...] | None:
-    """Edges of about `bins` bins of equal width, 1, 2, 2.5 or 5 times a power of ten, from `low` to
-    `high`; None if float64 cannot represent them.
+    """About `bins` + 1 edges from `low` to `high`: multiples of 1, 2, 2.5 or 5 times a power of 10;
+    None if float64 cannot represent them.
     """
     with np.errstate(all="ignore"):
         width = (high - low) / bins

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -156,12 +156,9 @@ class JoinedColumn:
 
 
 def joined_columns(labels: Labels, tables: Forbidden, *, all_linked: bool) -> list[JoinedColumn]:
-    """The columns of `labels`, some of them joined.
-
-    Columns are joined if the possible combinations have no more degrees of freedom than the columns
-    apart: at most as many, less 1, as the sum of their levels less 1. With `all_linked`, all
-    columns that patterns link are joined, so that no impossible combination is left; ``ValueError``
-    if a joined column then has more than 2^16 levels.
+    """The columns of `labels`, joined if this adds no degree of freedom: at most as many possible
+    combinations, less 1, as the sum of the levels less 1. With `all_linked`, all columns that
+    patterns link are joined; ``ValueError`` if one then has more than 2^16 levels.
     """
     groups = [
         JoinedColumn((name,), (len(own),), np.arange(len(own))[:, None])
@@ -217,11 +214,7 @@ def _joined(
 def impossible(codes: Mapping[str, IntArray], tables: Forbidden) -> BoolArray:
     """Whether each record (n,) has an impossible combination, as far as the given columns tell."""
     found = np.zeros(len(next(iter(codes.values()))), dtype=bool)
-    for names, table in within(tables, codes).items():
-        found |= table[tuple(codes[name] for name in names)]
+    for names, table in tables.items():
+        if {*names} <= {*codes}:
+            found |= table[tuple(codes[name] for name in names)]
     return found
-
-
-def within(tables: Forbidden, names: Collection[str]) -> Forbidden:
-    """The tables whose columns are all among `names`."""
-    return {own: table for own, table in tables.items() if all(name in names for name in own)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
-from geomdp.data.frames import CHUNK_ROWS, RecordsError, Source
+from geomdp.data.frames import CHUNK_ROWS, RecordsError, Source, check_columns
 
 if TYPE_CHECKING:
     import adbc_driver_manager
@@ -56,11 +56,9 @@ WHERE NOT internal AND macro_definition IS NOT NULL
 #: DuckDB types that Arrow lacks or cannot hold exactly. Their values travel as texts.
 AS_TEXT = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "UUID", "BIT", "TIME WITH TIME ZONE")
 ONE_STATEMENT = "the query must be one SELECT statement"
-#: Kinds of DuckDB errors about the query, the names in it, or files. For these kinds, the first
-#: line of the message is passed on. It can quote the query, names of columns and paths of files.
+#: DuckDB errors about the query, its names or files: the first line of the message is passed on.
 UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
-#: First two characters of the SQLSTATE code that PostgreSQL gives to a query with wrong syntax,
-#: unknown names or missing rights.
+#: Start of the SQLSTATE codes for wrong syntax, unknown names and missing rights.
 UNREADABLE = "42"
 #: The kind of the error at the start of a message of DuckDB.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
@@ -96,10 +94,9 @@ class Query(Source):
 
     Notes
     -----
-    The query can run twice, for instance to find the row with a wrong value. The result must not
-    change between the two runs. The account on a PostgreSQL server should have the right to read
-    only. The query runs in a transaction that only reads, but this does not stop functions with
-    other effects: a superuser can write files by ``lo_export``.
+    The query can run twice, and its result must not change. The account on a PostgreSQL server
+    should have the right to read only: the transaction of the query only reads, but this does not
+    stop functions with other effects, and a superuser can write files by ``lo_export``.
 
     DuckDB finds the types of a CSV, JSON or Excel file from its values, so that one record could
     change the others. A query of such a file is refused, unless it declares the types
@@ -150,7 +147,7 @@ def _from_duckdb(sql: str, database: str | None, columns: list[str]) -> Iterator
             whole = _subquery(sql)
             relation = connection.sql(whole)
             kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
-            _check_columns(columns, relation.columns)
+            check_columns(columns, relation.columns, "the query")
             names = [
                 f"{_quoted(name)}::VARCHAR AS {_quoted(name)}"
                 if kinds[name] in AS_TEXT
@@ -190,19 +187,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _check_columns(columns: Sequence[str], found: Sequence[str]) -> None:
-    for name in columns:
-        if found.count(name) != 1:
-            raise RecordsError(
-                f"the query must have the column {name!r} once, got {found.count(name)} times"
-            )
-
-
 def _check_types(connection: duckdb.DuckDBPyConnection, sql: str, database: str | None) -> None:
-    """Refuse a query in which DuckDB would find types from values of records or names of folders,
-    so that one record could change the codes of all others; in a database, a view can hide such
-    reading.
-    """
+    """Refuse a query in which DuckDB would find types from all values or names of folders."""
     with connection.cursor() as planner:
         planner.execute("PRAGMA disable_optimizer")  # a scan without rows still determines types
         plan = planner.execute(f"EXPLAIN (FORMAT JSON) {_subquery(sql)}").fetchall()[0][1]
@@ -244,13 +230,10 @@ def _words(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
             words.append(DIVIDED if _is_divided(connection, token) else "''")
         elif kind != duckdb.token_type.comment and word:
             name = word.group()
-            is_file = name.startswith('"') and _is_divided(connection, _text(name))
+            text_of = "'" + name[1:-1].replace('""', '"').replace("'", "''") + "'"
+            is_file = name.startswith('"') and _is_divided(connection, text_of)
             words.append(DIVIDED if is_file else name)
     return " ".join(words)
-
-
-def _text(name: str) -> str:
-    return "'" + name[1:-1].replace('""', '"').replace("'", "''") + "'"
 
 
 def _is_divided(connection: duckdb.DuckDBPyConnection, pattern: str) -> bool:
@@ -275,14 +258,17 @@ def _from_postgresql(
     try:
         server = dbapi.connect(database)
     except Error as error:
-        failure = f"the connection: {postgresql_refusal(error)}"
+        # Other reasons can quote the password.
+        hidden = "the address or the server is wrong (details are hidden: they can hold a password)"
+        reason = next((reason for reason in REFUSALS if reason in str(error)), hidden)
+        failure = f"the connection: {reason}"
     else:
         try:
             with server, server.cursor() as cursor:
                 cursor.execute("SET TRANSACTION READ ONLY")
                 cursor.execute(_subquery(_statement(sql)))
                 reader = cursor.fetch_record_batch()
-                _check_columns(columns, reader.schema.names)
+                check_columns(columns, reader.schema.names, "the query")
                 for batch in reader:
                     for start in range(0, batch.num_rows, CHUNK_ROWS):
                         yield batch.select(columns).slice(start, CHUNK_ROWS)
@@ -316,13 +302,6 @@ def postgresql_failure(error: adbc_driver_manager.Error) -> str:
     return f"error {state} (SQLSTATE)" if state.isalnum() else type(error).__name__
 
 
-def postgresql_refusal(error: adbc_driver_manager.Error) -> str:
-    """The reason of a refused connection, if it is in `REFUSALS`: others can quote the password."""
-    text = str(error)
-    hidden = "the address or the server is wrong (details are hidden: they can hold a password)"
-    return next((reason for reason in REFUSALS if reason in text), hidden)
-
-
 @contextmanager
 def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a DuckDB file, for reading only; to a new empty database for None."""
@@ -336,15 +315,12 @@ def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-#: The folder of each process, by the id of the process. A forked process inherits the entries that
-#: were made before the fork.
+#: The folder of each process, by its id; a forked process inherits entries made before.
 _FOLDERS: dict[int, str] = {}
 
 
 def spill_folder(process: int) -> str:
-    """The folder (mode 0700) for records that the databases of this process cannot hold in memory,
-    which DuckDB would write where others may read them; it stays if the process is killed.
-    """
+    """The folder (mode 0700) of this process for records that do not fit into memory."""
     if process not in _FOLDERS:
         made = tempfile.mkdtemp(prefix="geomdp-")
         if _FOLDERS.setdefault(process, made) is made:

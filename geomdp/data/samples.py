@@ -87,13 +87,11 @@ FAIR_SCHEMA = Schema(
 def rand_health_insurance() -> Sample:
     """Visits to doctors in the RAND Health Insurance Experiment: 20,190 person-years, 10 columns.
 
-    The schema has 4 boolean columns and 6 columns of binned numbers. ``ImportError`` if statsmodels
-    is not installed.
+    4 columns are boolean and 6 binned numbers. ``ImportError`` if statsmodels is not installed.
 
     References
     ----------
-    Cameron-Trivedi 2005, *Microeconometrics*. The records are in the public domain, and statsmodels
-    contains them.
+    Cameron-Trivedi 2005, *Microeconometrics*. The records are in the public domain.
 
     Examples
     --------
@@ -111,8 +109,7 @@ def rand_health_insurance() -> Sample:
 def fair_affairs() -> Sample:
     """Fair's survey of extramarital affairs among readers of a magazine: 6,366 women, 9 columns.
 
-    The schema has 6 categorical columns and 3 columns of binned numbers. ``ImportError`` if
-    statsmodels is not installed.
+    6 columns are categorical and 3 binned numbers. ``ImportError`` if statsmodels is not installed.
 
     References
     ----------

@@ -19,12 +19,12 @@ A schema is one JSON object. `Schema.from_dict` takes the same object, or its co
 
 The keys of ``columns`` are the names of columns, in order. The keys of each column are:
 
-* ``kind``: one of the six above. It may be left out: ``categories``, ``edges``, ``days`` and
-  ``bounds`` tell the kind, and a column with none of them is boolean.
-* ``categories`` (categorical, required): different texts or whole numbers.
-* ``edges`` (numeric, required): the increasing edges of the bins.
-* ``days`` (date, required): the first and the last day.
-* ``bounds`` (real, required): the smallest and the largest number.
+* ``kind``: one of the six above. It may be left out: one of the four next keys, which are required,
+  tells the kind, and a column with none of them is boolean.
+* ``categories`` (categorical): different texts or whole numbers.
+* ``edges`` (numeric): the increasing edges of the bins.
+* ``days`` (date): the first and the last day.
+* ``bounds`` (real): the smallest and the largest number.
 * ``"other": true`` (categorical): one more category for all values that are not listed.
 * ``"loose": true`` (categorical): blanks at the ends and the case of letters do not matter.
 * ``"missing": true`` (all but real): one more category for missing values, which are NULL and an
@@ -37,18 +37,18 @@ The keys of ``columns`` are the names of columns, in order. The keys of each col
 * ``"clip": true`` (real): a finite number outside the bounds counts as the nearest bound.
 * ``"reason"`` (skip): why no query uses the column.
 * ``"drafted": true``: the column was read from the records. What is released with it has no
-  privacy claim, until `Schema.confirm`, or the removal of this mark, states that it is public.
-* ``"confirmed": true``: the column was drafted, and then confirmed.
+  privacy claim, until `Schema.confirm`, which writes ``"confirmed": true``, or the removal of this
+  mark states that it is public.
 
 A list in place of a column's object declares categories. In Python, the type ``bool`` declares a
-boolean column. Beside ``columns``, a schema may have the key ``csv`` if CSV files are not written
-with commas in UTF-8, for instance ``"csv": {"separator": ";", "encoding": "latin-1"}``; see
-`CsvFormat`. It may have the key ``$schema`` for an editor, which completes the file with the help
-of ``schema.schema.json`` (from the command ``geomdp schema editor``). Files of version 1 have a
-list of columns, each with the additional key ``name``, and are still read.
+boolean column. A text that is the label of a level, such as ``[18, 65)`` or ``2024 Q1``, is read as
+this level; so synthetic records can be read by the schema that they were made with.
 
-A text that is the label of a level, such as ``[18, 65)`` or ``2024 Q1``, is read as this level; so
-synthetic records can be read by the schema that they were made with.
+Beside ``columns``, a schema may have the key ``csv`` if CSV files are not written with commas in
+UTF-8, for instance ``"csv": {"separator": ";", "encoding": "latin-1"}``; see `CsvFormat`. The key
+``$schema`` is for an editor, which completes the file with the help of ``schema.schema.json`` (from
+the command ``geomdp schema editor``). Files of version 1 have a list of columns, each with the
+additional key ``name``, and are still read.
 
 What no record can be is declared beside ``columns``, too, by the labels of levels as in results:
 
@@ -65,19 +65,18 @@ What no record can be is declared beside ``columns``, too, by the labels of leve
 Records that break a declaration are refused. Impossible cells of tables then are 0 without noise,
 and tables of a column are sums of those of the column that refines it.
 
-Columns of the records that the schema does not declare are ignored, as are those of kind ``skip``.
-Categories, edges, days, bounds and what is impossible are public, so they must be known without the
-records.
+Other columns of the records are ignored, as are those of kind ``skip``. All that is declared is
+public, so it must be known without the records.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from geomdp._validation import listed, require_type
@@ -241,9 +240,9 @@ class Schema:
     ) -> Schema:
         """The schema, with more declarations of what no record can be.
 
-        Declarations must be known without the records: which are possible is public. Records that
-        break them are refused, by their number and rows. `geomdp.release` adds no noise to
-        impossible cells, and less to others, because a record can change less.
+        It must be known without the records, because it is public. Records that break it are
+        refused, by their number and rows. `geomdp.release` adds no noise to impossible cells, and
+        less to others, because a record can change less.
 
         Parameters
         ----------
@@ -448,21 +447,19 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as the object of a schema file."""
-        return _document((*self.columns, *self.skipped), self.csv) | self._declared
-
-    def to_json(self) -> str:
-        """The schema as the text of a schema file, with one line for each column."""
-        return document_text((*self.columns, *self.skipped), self.csv, self._declared)
-
-    @property
-    def _declared(self) -> dict[str, Any]:
         impossible = [{name: list(own) for name, own in each} for each in self.impossible]
         refines: dict[str, dict[str, dict[str, list[str]]]] = {}
         for fine, coarse, parts in self.refines:
             inside = {level: list(own) for level, own in parts}
             refines.setdefault(fine, {})[coarse] = inside
         stated = {"impossible": impossible, "refines": refines}
-        return {key: value for key, value in stated.items() if value}
+        return document_of((*self.columns, *self.skipped), self.csv) | {
+            key: value for key, value in stated.items() if value
+        }
+
+    def to_json(self) -> str:
+        """The schema as the text of a schema file, with one line for each column."""
+        return document_text(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
@@ -477,23 +474,37 @@ class Schema:
         return cls.from_dict(document)
 
 
-def _document(columns: Sequence[Column | SkippedColumn], csv: CsvFormat) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Table:
+    """Columns crossed: their labelled levels, whose combinations in row-major order are cells."""
+
+    columns: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+
+    @property
+    def n_cells(self) -> int:
+        return math.prod(map(len, self.levels))
+
+
+def places_of(tables: Sequence[Table]) -> list[slice]:
+    """The place of each table among the cells of all of them."""
+    ends = itertools.accumulate((table.n_cells for table in tables), initial=0)
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def document_of(columns: Sequence[Column | SkippedColumn], csv: CsvFormat) -> dict[str, Any]:
+    """The object of a schema file that declares nothing impossible."""
     written = {"csv": csv.to_dict()} if csv != COMMAS else {}
     declared = {column.name: column.to_dict() for column in columns}
     return {"format": FORMAT, "version": VERSION, **written, "columns": declared}
 
 
-def document_text(
-    columns: Sequence[Column | SkippedColumn],
-    csv: CsvFormat,
-    declared: Mapping[str, Any] = MappingProxyType({}),
-) -> str:
+def document_text(document: Mapping[str, Any]) -> str:
     """The text of a schema file, with one line for each column and each declaration."""
-    document = _document(columns, csv)
-    lines = ",\n    ".join(_line(*each) for each in document.pop("columns").items())
-    head = "".join(f"  {_line(key, value)},\n" for key, value in document.items())
-    tail = "".join(f",\n  {_line(key, value)}" for key, value in declared.items())
-    return f'{{\n{head}  "columns": {{\n    {lines}\n  }}{tail}\n}}'
+    lines = {key: _line(key, value) for key, value in document.items()}
+    columns = ",\n    ".join(_line(*each) for each in document["columns"].items())
+    lines["columns"] = f'"columns": {{\n    {columns}\n  }}'
+    return "{\n  " + ",\n  ".join(lines.values()) + "\n}"
 
 
 def _line(name: str, declaration: object) -> str:
@@ -524,8 +535,6 @@ def _declarations(
     more = {key: document[key] for key in ("impossible", "refines") if key in document}
     known = set(document) <= {"format", "version", "columns", "csv", "$schema", *more}
     if known and stated == (FORMAT, VERSION) and isinstance(columns, Mapping):
-        if not isinstance(more.get("impossible", []), list):
-            raise ValueError(f"impossible must be a list, got {more['impossible']!r}")
         if not isinstance(more.get("refines", {}), Mapping):
             raise ValueError(f"refines must be an object, got {more['refines']!r}")
         return list(columns.items()), _csv(document.get("csv", {})), more
@@ -556,22 +565,24 @@ def _columns(
     declarations: Sequence[tuple[object, object]],
 ) -> tuple[tuple[Column, ...], tuple[SkippedColumn, ...]]:
     """The declared and the skipped columns; ``ValueError`` with one line for each fault."""
-    columns: list[Column] = []
-    skipped: list[SkippedColumn] = []
+    found: list[Column | SkippedColumn] = []
     faults: list[str] = []
     for name, declaration in declarations:
         try:
-            column = _column(name, declaration)
+            found.append(_column(name, declaration))
         except ValueError as error:
             faults.append(str(error))
-        else:
-            if isinstance(column, SkippedColumn):
-                skipped.append(column)
-            else:
-                columns.append(column)
     if faults:
         raise ValueError("\n".join(faults))
-    return tuple(columns), tuple(skipped)
+    return split(found)
+
+
+def split(
+    columns: Sequence[Column | SkippedColumn],
+) -> tuple[tuple[Column, ...], tuple[SkippedColumn, ...]]:
+    """Columns, and apart from them those that are skipped."""
+    kept = tuple(column for column in columns if not isinstance(column, SkippedColumn))
+    return kept, tuple(column for column in columns if isinstance(column, SkippedColumn))
 
 
 def _column(name: Any, declaration: object) -> Column | SkippedColumn:
@@ -622,8 +633,7 @@ def _column_of_dtype(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
     kind = str(dtype)
     if kind in ("bool", "boolean", "Boolean"):
         return BooleanColumn(name, missing=missing)
-    # Categorical types of both libraries have the attribute `categories`. For the type Categorical
-    # of polars, the categories come from the records, so this type is refused.
+    # The categories of polars' type Categorical come from the records, so it is refused.
     categories = getattr(dtype, "categories", None)
     if categories is None or kind.startswith("Categorical"):
         raise ValueError(

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from itertools import chain
 from operator import add
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,10 +16,8 @@ import numpy.typing as npt
 
 from geomdp._typing import IntArray
 from geomdp._validation import require_type, whole
-from geomdp.data.columns import Column, RealColumn, SkippedColumn
-from geomdp.data.encoding import column_codes, columns_for, encoded, joined_codes, parts_of
+from geomdp.data.encoding import Read, columns_for, encoded
 from geomdp.data.frames import CHUNK_ROWS, Frame, Partition, RecordsError, Source, quiet
-from geomdp.data.possible import JoinedColumn
 from geomdp.data.queries import opened
 from geomdp.data.schema import Schema
 from geomdp.workloads import Marginals, Parities
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 Codes: TypeAlias = npt.NDArray[np.integer]
-#: A column that names the person of each row, and how many rows of a person are counted at most.
-Bound: TypeAlias = tuple[str | None, int | None]
 #: Largest number of `Tallies` that one task of a cluster adds up.
 FAN_IN = 8
 #: Number of elements of a universe at which queries are evaluated together.
@@ -50,9 +46,7 @@ ELEMENTS = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """Numbers of records in the cells of some tables, in row-major order by sorted column numbers;
-    `+` adds those of two sets of records.
-    """
+    """Numbers of records in the cells of tables, in row-major order by sorted column numbers."""
 
     levels: tuple[int, ...]
     count: int
@@ -135,11 +129,7 @@ class Tallies:
 
 @dataclass(frozen=True, eq=False)
 class CountedRecords:
-    """Counts of records. A mechanism accepts the counts in place of the records.
-
-    With `max_rows_per_person`, at most that many records of each person, whom the column `person`
-    names, were counted.
-    """
+    """Counts, at most `max_rows_per_person` of a `person`, that mechanisms take for the records."""
 
     universe: Universe
     tallies: Tallies = field(repr=False)
@@ -155,8 +145,8 @@ class CountedRecords:
         return self.tallies.table(tuple(columns))
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
-        """Counts from which all `tables` follow, counted again if necessary; ``ValueError`` if the
-        records cannot be counted again or their number has changed.
+        """Counts from which all `tables` follow, counted again if necessary; ``ValueError`` if they
+        cannot be counted again, or the number of records has changed.
         """
         missing = [table for table in tables if self.tallies.holder(table) is None]
         if not missing:
@@ -182,9 +172,7 @@ class CountedRecords:
         return self.table(range(len(self.tallies.levels))).ravel()
 
     def totals(self, workload: Workload) -> Totals:
-        """Number of records and the sum of their answers; ``ValueError`` if the counts do not give
-        it.
-        """
+        """Number of records, and sum of their answers; ``ValueError`` if it does not follow."""
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
 
@@ -272,10 +260,7 @@ def _add_sums(
     wanted: Sequence[Table],
     found: dict[Table, IntArray],
 ) -> None:
-    """Add the tables `wanted` to `found`, as sums over cells of `counts`, the table of `columns`.
-
-    All columns before `axis` are in every wanted table.
-    """
+    """Add the tables `wanted`, which have all `columns` before `axis`, to `found` from `counts`."""
     if axis == len(columns):
         found[columns] = counts
         return
@@ -289,22 +274,18 @@ def _add_sums(
         _add_sums(counts.sum(axis=axis), smaller, axis, rest, found)
 
 
-# The tables that determine the answers to a workload, and a few large tables that give them.
-#
-# Sums over cells of nine tables of blocks of columns give the 45 two-way tables of ten columns.
+# The tables that determine the answers to a workload, and a few large tables that give them: nine
+# tables of blocks of columns give the 45 two-way tables of ten columns.
 
 
-#: A table with at most this many cells stays in the processor's cache while it is counted: 2^16
-#: int64 are 512 KB.
+#: Tables of at most this many cells (512 KB) stay in the processor's cache while counted.
 CACHED_CELLS = 1 << 16
-#: Largest number of levels of a column. The codes then fit uint16, and the number 65,535 is left to
-#: mark unknown values.
+#: Largest number of levels of a column: codes fit uint16, whose 65,535 marks unknown values.
 MAX_LEVELS = (1 << 16) - 2
 #: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
-#: If the table of all columns has at most this number of cells, it is always counted. All other
-#: tables follow from it, so a mechanism can measure tables that are not in the workload. 2^20 int64
-#: are 8 MB.
+#: The table of all columns is counted if it has at most this many cells (8 MB): all others follow
+#: from it, so a mechanism can measure tables that are not in the workload.
 MAX_WHOLE = 1 << 20
 
 Table = tuple[int, ...]
@@ -331,9 +312,7 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
 
 
 def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:
-    """Sorted tables to count, so that each of `tables` is a sum over cells of one; tables of more
-    than `CACHED_CELLS` cells are among `tables`, and the table of all columns comes last.
-    """
+    """Sorted tables whose sums give all of `tables`; that of all columns comes last."""
     everything = tuple(range(len(levels)))
     others = [table for table in tables if tuple(sorted(table)) != everything]
     if len(others) < len(tables):
@@ -353,9 +332,7 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
 
 
 def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> dict[int, Table]:
-    """The block of each column, such that `per_table` blocks together have at most `CACHED_CELLS`
-    cells, unless one column has too many levels.
-    """
+    """The block of each column; `per_table` have at most `CACHED_CELLS` cells, if possible."""
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []
     # Columns with many levels come first, and each column joins the first block that stays small
@@ -399,10 +376,8 @@ def count_records(
 
     Parameters
     ----------
-    source : Source
-        The source, from `source_of`.
-    schema : Schema
-        The columns that make up a record, in order.
+    source, schema : Source, Schema
+        The source, from `source_of`, and the columns that make up a record, in order.
     workload : Workload
         The queries. If the answers follow from tables of counts, only these tables are kept. If
         not, the records are encoded in chunks each time a mechanism iterates over the result.
@@ -423,10 +398,9 @@ def count_records(
     Raises
     ------
     ValueError
-        If the schema does not fit the workload, or a record does not fit the schema. For a record,
-        the error names row and column, and also the part if the source has several. Also if
-        `client` or `person` is given, but the answers do not follow from tables of counts, if both
-        are given, or if a row has no person.
+        If the schema does not fit the workload, or a record (with row and column, and the part if
+        the source has several) does not fit the schema. Also if `client` or `person` is given, but
+        the answers do not follow from tables of counts, if both are given, or a row has no person.
 
     Examples
     --------
@@ -451,9 +425,10 @@ def count_records(
     require_type(workload, Workload, "workload")
     require_type(schema, Schema, "schema")
     source = source.written_as(schema.csv)
-    given = person, max_rows_per_person
     if (person is None) != (max_rows_per_person is None):
-        raise ValueError(f"person and max_rows_per_person belong together, got {given}")
+        raise ValueError(
+            f"person and max_rows_per_person belong together, got {(person, max_rows_per_person)}"
+        )
     if person in schema.names:
         raise ValueError(f"person must be no column of the queries, got {person!r}")
     if person is not None and client is not None:
@@ -470,54 +445,34 @@ def count_records(
             raise ValueError(f"person is for tables only, and {workload!r} needs the records")
         n = sum(len(chunk) for chunk in encode_source(source, schema, workload.universe))
         return EncodedRecords(n, source, schema, workload.universe)
-    recount = partial(_count_tables, source, read, client=client, bound=given)
-    return CountedRecords(workload.universe, recount(tables), recount, max_rows_per_person, person)
+
+    def count(chosen: Sequence[Table]) -> Tallies:
+        if client is not None:
+            return _count_on_cluster(source, read, chosen, client)
+        if person is None or max_rows_per_person is None:
+            return _tallied(_codes(read, source), read, chosen)
+        kept = _kept_codes(source, read, person, max_rows_per_person)
+        return _tallied(kept, read, chosen)
+
+    return CountedRecords(workload.universe, count(tables), count, max_rows_per_person, person)
 
 
-@dataclass(frozen=True)
-class Read:
-    """How records are read: the columns, some joined, and their schema."""
-
-    schema: Schema
-    columns: tuple[Column | JoinedColumn, ...]
-
-    @property
-    def levels(self) -> list[int]:
-        return [len(column.labels) for column in self.columns if not isinstance(column, RealColumn)]
-
-    def codes(self, source: Source, person: str | None = None) -> Iterator[list[npt.NDArray[Any]]]:
-        """The codes (n,) of each column for chunks of all parts, and the texts of `person`. If the
-        source has several parts, an error names the part.
-        """
-        last = [] if person is None else [SkippedColumn(person)]
-        read = [*parts_of(self.columns, self.schema), *last]
-        for part in source.parts:
-            chunks = part.chunks([column.name for column in read])
-            codes = column_codes(chunks, read, self.schema.forbidden)
-            try:
-                yield from joined_codes(codes, [*self.columns, *last])
-                continue
-            except RecordsError as error:
-                message = _named(error, source, part)
-            raise RecordsError(message)
+def _codes(
+    read: Read, source: Source, person: str | None = None
+) -> Iterator[list[npt.NDArray[Any]]]:
+    """`Read.codes` of all parts of a source; if it has several, an error names the part."""
+    for part in source.parts:
+        try:
+            yield from read.codes(part.chunks, person)
+            continue
+        except RecordsError as error:
+            named = len(source.parts) == 1 or part.name in str(error)
+            message = str(error) if named else f"{part.name}: {error}"
+        raise RecordsError(message)
 
 
-def _count_tables(
-    source: Source,
-    columns: Read,
-    tables: Sequence[Table],
-    *,
-    client: Client | None,
-    bound: Bound,
-) -> Tallies:
-    if client is not None:
-        return _count_on_cluster(source, columns, tables, client)
-    codes = columns.codes(source) if bound[0] is None else _kept_codes(source, columns, bound)
-    return _tallied(codes, columns, tables)
-
-
-def _tallied(chunks: Iterator[list[Codes]], columns: Read, tables: Sequence[Table]) -> Tallies:
-    return reduce(Tallies.with_records, chunks, Tallies.empty(columns.levels, tables))
+def _tallied(chunks: Iterator[list[Codes]], read: Read, tables: Sequence[Table]) -> Tallies:
+    return reduce(Tallies.with_records, chunks, Tallies.empty(read.levels, tables))
 
 
 #: The rows that are kept of each person. Equal records of a person are numbered, in any order.
@@ -529,22 +484,21 @@ QUALIFY ? >= row_number() OVER (PARTITION BY person
 """
 
 
-def _kept_codes(source: Source, columns: Read, bound: Bound) -> Iterator[list[Codes]]:
+def _kept_codes(source: Source, read: Read, person: str, most: int) -> Iterator[list[Codes]]:
     """The codes (n,) of each column for chunks of the rows that are kept, of all parts together."""
-    for batch in quiet(_kept_records(source, columns, bound), f"{source.name} cannot be counted"):
+    kept = _kept_records(source, read, person, most)
+    for batch in quiet(kept, f"{source.name} cannot be counted"):
         records = np.frombuffer(b"".join(batch.column(0).to_pylist()), dtype=np.uint16)
-        yield list(records.reshape(-1, len(columns.columns)).astype(np.int64).T)
+        yield list(records.reshape(-1, len(read.columns)).astype(np.int64).T)
 
 
-def _kept_records(source: Source, columns: Read, bound: Bound) -> Iterator[pa.RecordBatch]:
+def _kept_records(source: Source, read: Read, person: str, most: int) -> Iterator[pa.RecordBatch]:
     """Records as bytes, two for each code."""
     import pyarrow as pa
 
-    person, most = bound
-    assert person is not None
     with opened(None) as connection:
         connection.execute("CREATE TABLE people (person VARCHAR, record BLOB)")
-        for *codes, persons in columns.codes(source, person):
+        for *codes, persons in _codes(read, source, person):
             records = np.stack(codes, axis=1).astype(np.uint16)
             width, own = pa.binary(2 * len(codes)), pa.py_buffer(records.tobytes())
             packed = pa.FixedSizeBinaryArray.from_buffers(width, len(records), [None, own])
@@ -556,25 +510,19 @@ def _kept_records(source: Source, columns: Read, bound: Bound) -> Iterator[pa.Re
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
     """Encode all parts of a source. If the source has several parts, an error names the part."""
     columns = columns_for(universe, schema)
-    codes = Read(schema, columns).codes(source.written_as(schema.csv))
+    codes = _codes(Read(schema, columns), source.written_as(schema.csv))
     return encoded(codes, columns, universe)
 
 
-def _named(error: RecordsError, source: Source, part: Source) -> str:
-    """The message of `error`, led by the name of the part if the source has several parts."""
-    named = len(source.parts) == 1 or part.name in str(error)
-    return str(error) if named else f"{part.name}: {error}"
-
-
 def _count_on_cluster(
-    source: Source, columns: Read, tables: Sequence[Table], client: Client
+    source: Source, read: Read, tables: Sequence[Table], client: Client
 ) -> Tallies:
     """Counts on a Dask cluster: one task per part counts, and a tree of tasks adds the counts."""
     counts: list[Future] = []
     for part in source.parts:
         # A worker computes a partition; a task reads any other source.
         sent = client.compute(part.delayed) if isinstance(part, Partition) else part
-        counts.append(client.submit(_tally_task, sent, part.name, columns, tables, pure=False))
+        counts.append(client.submit(_tally_task, sent, part.name, read, tables, pure=False))
     while len(counts) > 1:
         counts = [
             client.submit(_sum, counts[start : start + FAN_IN], pure=False)
@@ -587,17 +535,14 @@ def _count_on_cluster(
 
 
 def _tally_task(
-    part: Source | pd.DataFrame,
-    name: str,
-    columns: Read,
-    tables: Sequence[Table],
+    part: Source | pd.DataFrame, name: str, read: Read, tables: Sequence[Table]
 ) -> Tallies | str:
     """The counts of one part, or the message of an error, which must not be raised here: Dask would
-    log a task that raises together with its arguments, which are records.
+    log it with its arguments, which are records.
     """
     source = part if isinstance(part, Source) else Frame(part)
     try:
-        return _tallied(columns.codes(source), columns, tables)
+        return _tallied(_codes(read, source), read, tables)
     except RecordsError as error:
         return f"{name}: {error}"
 

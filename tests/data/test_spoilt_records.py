@@ -279,13 +279,13 @@ def test_the_row_of_a_value_that_fails_is_found():
 FAULTY = """
 import sys
 from geomdp.cli import main
-from geomdp.data import tallies
+from geomdp.data import encoding
 
 def faulty(batches, *columns):
     record = next(iter(batches)).to_pylist()
     raise TypeError("an error of the program")
 
-tallies.column_codes = faulty
+encoding.column_codes = faulty
 sys.argv = ["geomdp", "release", "r.csv", "--schema", "s.json", "--workload", "marginals:1"]
 sys.argv += ["--epsilon", "1", "--out", "o.csv"]
 main()
