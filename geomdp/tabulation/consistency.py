@@ -10,9 +10,9 @@ import enum
 import functools
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import conjugate_gradients, significant
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import nearest_in_simplex
-from geomdp.geometry.projection import ConeProjector, Projector
+from geomdp.data.schema import Table, places_of
 from geomdp.mechanisms import (
     AdditiveMechanism,
     Fitted,
@@ -42,26 +42,23 @@ from geomdp.mechanisms.projected import (
 )
 from geomdp.privacy import Adjacency
 from geomdp.tabulation.entropic import Chosen, Fits, JointTables, cost_of
-from geomdp.tabulation.possible import Possible, PossibleNoise, Table
+from geomdp.tabulation.possible import Possible
 from geomdp.tabulation.tasks import Task
 
 #: Largest size of a universe for which answers other than cells of tables are projected on the
 #: sensitivity polytope, in about a hundred steps of 20 ms for this size.
 MAX_ELEMENTS = 1 << 20
-#: Largest cost of one pass over the joint table (`cost_of`) for which tables are fitted: for 2-way
-#: tables, about 2^22 cells. A pass then takes 40 ms on one core. All fits together need 300 passes
-#: if noise is large, and some 3000 if it is small.
+#: Largest cost of a pass over the joint table (`cost_of`) for fits: 2^22 cells for 2-way tables,
+#: and 40 ms on one core. Fits need 300 passes for large noise, and some 3000 for small noise.
 MAX_COST = 4e8
 #: Tables are not fitted if the noise of a cell is below this share of the mean cell.
 LEAST_NOISE = 0.02
-#: Largest number of possible cells whose hull is computed, for a projection of tables with
-#: impossible cells: an eigendecomposition of half a minute.
+#: Largest number of possible cells whose hull is computed, in half a minute.
 MAX_LISTED = 1 << 12
 #: Duality gap of projections on polytopes, divided by the mean squared noise. It adds at most twice
 #: itself to the squared error, and can be larger for tiny noise (`relative_tolerance`).
 GAP_SHARE = 1e-3
-#: Largest duality gap, divided by the squared diameter of the polytope; it counts for noise above
-#: 3% of the diameter.
+#: Largest gap, divided by the squared diameter; it counts for noise above 3% of the diameter.
 LARGEST_TOLERANCE = 1e-6
 
 
@@ -84,26 +81,13 @@ class Form(enum.StrEnum):
 ADDING_UP = (Form.CONSISTENT, Form.FITTED, Form.EACH_TABLE)
 
 
-@dataclass(frozen=True)
-class Adjusted:
-    """A release after its last step, what holds for its answers, and the fit, if there is one."""
-
-    released: Release
-    form: Form
-    fit: Chosen | None = None
-
-
 class Consistency:
     """The last step of a release: move the answers of a mechanism to consistent answers.
 
-    Under replace-one, noisy tables become the tables of one distribution, a mean of the entropic
-    fits of `Fits`. In other cases answers are projected: if `projected` is true, if the noise has
-    no known law, if it is below 2% of a cell (the fit then gains little), if the joint table has
-    too many cells (`MAX_COST`), or if no fit is found.
-
-    Projected means of n records (replace-one) are moved to the nearest point of a polytope that
-    contains the true answers. Under add/remove, where n is only declared, it is the cone of all
-    multiples of it. Tables that share columns have their `LocalPolytope`, which is faster than the
+    Under replace-one, noisy tables become a mean of the entropic fits of `Fits`, unless `projected`
+    is true or `unfitted` says why not. Else, answers are moved to the nearest point of a polytope
+    that contains the true means of n records, or of the cone over it under add/remove, where n is
+    only declared. Tables that share columns have their `LocalPolytope`, which is faster than the
     hull K of the answers of single records, and errs about as much; other tables, or those with too
     many cells, have the product of their simplices (under add/remove, negative cells become 0).
     Other answers have K, unless the universe has more than 2^20 elements or the mechanism is not
@@ -113,30 +97,17 @@ class Consistency:
     def __init__(
         self, task: Task, mechanism: Mechanism, adjacency: Adjacency, *, projected: bool = False
     ) -> None:
-        self.task, self.adjacency, possible = task, adjacency, task.possible
-        additive = additive_within(mechanism)
-        self._noise: PossibleNoise | None = None
-        if possible is not None and additive is not None:
+        self.task, self.adjacency = task, adjacency
+        if task.possible is not None:
             # The answers of the measured tables must not be moved before those asked are.
-            mechanism, self._noise = additive, possible.noise(additive)
+            mechanism = additive_within(mechanism) or mechanism
         #: Why tables are not fitted; empty if they are.
         self.unfitted = "the answers are projected" if projected else ""
         self._fits = None if projected else self._possible_fits(mechanism)
         #: The mechanism to release with. Fits need its noisy answers, not answers that it projects.
-        self.mechanism = mechanism = self._fits.mechanism if self._fits else mechanism
-        own = isinstance(mechanism, Projected | Fitted | Shrunk)
-        self._projects_itself = own and not is_relaxed(task.workload)
-        self._is_additive = isinstance(mechanism, AdditiveMechanism)
-        size = task.workload.universe.size
-        listed = size is not None and size <= MAX_ELEMENTS
-        #: Whether the answers are projected on K. Cells of tables are never projected on K.
-        self._is_projected_on_polytope = self._is_additive and listed and not task.tables
-        shared = not self._projects_itself and task.tables_share_columns
-        if possible is None:
-            self._is_projected_together = shared and fits(task.tables)
-        else:
-            few = int(possible.live.sum()) <= MAX_LISTED
-            self._is_projected_together = few and fits(possible.model.tables)
+        self.mechanism = self._fits.mechanism if self._fits else mechanism
+        # All work on public inputs is done here, so that errors in it come before the release.
+        self._form, self._project = self._projection()
 
     def _possible_fits(self, mechanism: Mechanism) -> Fits | None:
         """Fits to the noise in `mechanism`, or None, with the reason in `unfitted`."""
@@ -147,7 +118,7 @@ class Consistency:
         if self.adjacency is Adjacency.ADD_REMOVE:
             self.unfitted = "add/remove does not make the number of records public"
             return None
-        weights, possible = [weight for _, weight in self._places], self.task.possible
+        weights, possible = self.task.table_weights, self.task.possible
         noise, count = additive.predicted_rmse, self.task.workload.n_queries
         if possible is not None:
             noise, count = self.task.predicted(additive), int(possible.live.sum())
@@ -160,7 +131,8 @@ class Consistency:
         if cost_of(self.task.tables if possible is None else possible.model.tables) > MAX_COST:
             self.unfitted = "the columns have too many combinations of levels"
             return None
-        found = Fits(JointTables(self.task.tables, weights, possible), additive, self._noise)
+        own = None if possible is None else possible.noise(additive)
+        found = Fits(JointTables(self.task.tables, weights, possible), additive, own)
         if not found.shows_noise:
             self.unfitted = "the noise on some column is nearly always 0"
         return found if found.shows_noise else None
@@ -170,107 +142,70 @@ class Consistency:
         """Whether a fit is tried. It is found, unless the search for it does not converge."""
         return self._fits is not None
 
-    @cached_property
-    def _form(self) -> Form:
-        """Properties of projected answers."""
+    def _projection(self) -> tuple[Form, Callable[[Release], Nearest] | None]:
+        """Properties of projected answers, and the projection; None leaves answers as they are."""
+        task, mechanism, possible = self.task, self.mechanism, self.task.possible
         known = self.adjacency is Adjacency.REPLACE_ONE
         consistent = Form.CONSISTENT if known else Form.ANY_TOTAL
-        if self._projects_itself:
-            return consistent if self.task.tables else Form.ATTAINABLE
-        if not self.task.tables:
-            if self._is_projected_on_polytope:
-                return Form.ATTAINABLE
-            return Form.NOISY if self._is_additive else Form.OWN
-        if self._is_projected_together:
-            return consistent
+        if isinstance(mechanism, Projected | Fitted | Shrunk) and not is_relaxed(task.workload):
+            return consistent if task.tables else Form.ATTAINABLE, None  # it projects itself
+        if not task.tables:
+            size = task.workload.universe.size
+            if not isinstance(mechanism, AdditiveMechanism):
+                return Form.OWN, None
+            if size is None or size > MAX_ELEMENTS:
+                return Form.NOISY, None
+            return Form.ATTAINABLE, self._on_polytope(mechanism)
+        if possible is None:
+            together = task.tables_share_columns and fits(task.tables)
+        else:
+            together = possible.live.sum() <= MAX_LISTED and fits(possible.model.tables)
+        if together:
+            polytope = LocalPolytope(task.tables, task.table_weights, self.adjacency, possible)
+            return consistent, lambda noisy: polytope.nearest(
+                noisy.answers, GAP_SHARE * (noisy.predicted_rmse.value**2 * len(noisy.answers))
+            )
         if not known:
-            return Form.NON_NEGATIVE
-        return Form.EACH_TABLE if self.task.tables_share_columns else Form.CONSISTENT
+            return Form.NON_NEGATIVE, lambda noisy: Nearest(np.maximum(noisy.answers, 0.0), 0.0)
+        return Form.EACH_TABLE if task.tables_share_columns else consistent, self._on_simplices
 
-    @cached_property
-    def _projector(self) -> Projector | ConeProjector | None:
-        """The projector on K or the cone over it; None if the answers are not projected there."""
-        if not self._is_projected_on_polytope:
-            return None
-        return tried_projector(reachable_body(self.task.workload), self.adjacency)
+    def _on_polytope(self, mechanism: AdditiveMechanism) -> Callable[[Release], Nearest]:
+        """The projection on K, or on the cone over it."""
+        projector = tried_projector(reachable_body(self.task.workload), self.adjacency)
+        projector.prepare()
+        energy, scale = squared_noise_limit(mechanism), self.task.workload.l2_diameter()
+        tolerance = relative_tolerance(energy, scale, share=GAP_SHARE, largest=LARGEST_TOLERANCE)
+        gap = 2 * tolerance * scale**2
+        return lambda noisy: Nearest(projector.nearest(noisy.answers, tol=tolerance).point, gap)
 
-    @cached_property
-    def _local_polytope(self) -> LocalPolytope | None:
-        if not self._is_projected_together:
-            return None
-        weights = [weight for _, weight in self._places]
-        return LocalPolytope(self.task.tables, weights, self.adjacency, self.task.possible)
+    def _on_simplices(self, noisy: Release) -> Nearest:
+        """Each table, moved to the nearest one that adds up to its weight."""
+        possible, weights = self.task.possible, self.task.table_weights
+        live = np.ones(len(noisy.answers), bool) if possible is None else possible.live
+        ends = np.cumsum([live[place].sum() for place in places_of(self.task.tables)])
+        parts = zip(np.split(noisy.answers, ends[:-1]), weights, strict=True)
+        return Nearest(np.concatenate([nearest_in_simplex(p[None], w)[0] for p, w in parts]), 0.0)
 
-    @cached_property
-    def _places(self) -> list[tuple[slice, float]]:
-        """For each table, the slice of the answers with its possible cells, and the weight."""
-        found, start, first = [], 0, 0
-        for table, weight in zip(self.task.tables, self.task.table_weights, strict=True):
-            cells, start = slice(start, start + table.n_cells), start + table.n_cells
-            live = self.task.possible.live[cells].sum() if self.task.possible else table.n_cells
-            found.append((slice(first, first + int(live)), weight))
-            first += int(live)
-        return found
-
-    def set_up(self) -> None:
-        """Do all work on public inputs, so that errors in this work come before the release."""
-        if self._projector is not None:
-            self._projector.prepare()
-        _ = self._local_polytope
-
-    def applied(self, released: Release) -> Adjusted:
-        """The release with consistent answers, and with a prediction of their error.
-
-        ``released`` answers the workload, and the result the queries of the task.
+    def applied(self, released: Release) -> tuple[Release, Form, Chosen | None]:
+        """Consistent answers to the task, with a prediction of their error, from answers to its
+        workload; what holds for them; and the fit, if there is one.
         """
         possible = self.task.possible
-        if possible is None:
-            return self._adjusted(released)
-        found = self._adjusted(possible.released(released, self.mechanism))
-        return replace(found, released=possible.spread_release(found.released))
-
-    def _adjusted(self, released: Release) -> Adjusted:
-        if self._fits is None:
-            return Adjusted(self._projected(released), self._form)
-        bound = self._fits.predicted_rmse
-        found = self._fits.best(released.answers)
-        if found is None:
-            moved = replace(self._projected(released), predicted_rmse=bound)
-            return Adjusted(moved, self._form)
-        moved = replace(released, answers=found.answers, predicted_rmse=bound)
-        return Adjusted(moved, Form.FITTED, found)
-
-    def _projected(self, released: Release) -> Release:
-        """The release with projected answers; `_at_most` predicts their error."""
-        if self._projects_itself:
-            return released
-        if self._projector is not None:
-            assert isinstance(self.mechanism, AdditiveMechanism)
-            energy = squared_noise_limit(self.mechanism)
-            scale = self.task.workload.l2_diameter()
-            tolerance = relative_tolerance(
-                energy, scale, share=GAP_SHARE, largest=LARGEST_TOLERANCE
-            )
-            point = self._projector.nearest(released.answers, tol=tolerance).point
-            bound = _at_most(released, 2 * tolerance * scale**2)
-            return replace(released, answers=point, predicted_rmse=bound)
-        if not self.task.tables:
-            return released
-        answers, gap = released.answers, 0.0
-        if self._local_polytope is not None:
-            energy = released.predicted_rmse.value**2 * len(answers)
-            found = self._local_polytope.nearest(answers, GAP_SHARE * energy)
-            moved, gap = found.answers, found.gap
-        elif self.adjacency is Adjacency.REPLACE_ONE:
-            moved = np.concatenate(
-                [nearest_in_simplex(answers[place][None], w)[0] for place, w in self._places]
-            )
-        else:
-            moved = np.maximum(answers, 0.0)
-        return replace(released, answers=moved, predicted_rmse=_at_most(released, gap))
+        if possible is not None:
+            released = possible.released(released, self.mechanism)
+        form, fit = self._form, None if self._fits is None else self._fits.best(released.answers)
+        if fit is not None:
+            released, form = replace(released, answers=fit.answers), Form.FITTED
+        elif self._project is not None:
+            answers, gap = self._project(released)
+            bound = _at_most(released, gap)
+            released = replace(released, answers=answers, predicted_rmse=bound)
+        if self._fits is not None:
+            released = replace(released, predicted_rmse=self._fits.predicted_rmse)
+        return released if possible is None else possible.spread_release(released), form, fit
 
 
-def _at_most(released: Release, gap: float = 0.0) -> Prediction:
+def _at_most(released: Release, gap: float) -> Prediction:
     """Upper bound (unless simulated) on the error of noise and an inexact projection that adds at
     most `gap` to the squared distance; it allows at least 2 `GAP_SHARE` times the mean squared
     noise, far more than the N / n times larger gap for N > n records under add/remove.
@@ -291,13 +226,11 @@ def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatAr
     """
     counts = answers * n
     # Without 1e-9, rounding down would take 1 from a whole count with a small rounding error.
-    rounded, start = np.floor(counts + 1e-9) if form in ADDING_UP else np.rint(counts), 0
-    for table in task.tables if form in ADDING_UP else ():
-        place = slice(start, start + table.n_cells)
+    rounded = np.floor(counts + 1e-9) if form in ADDING_UP else np.rint(counts)
+    for place in places_of(task.tables) if form in ADDING_UP else ():
         missing = n - int(rounded[place].sum())
         remainders = counts[place] - rounded[place]
         rounded[place][np.argsort(-remainders, kind="stable")[:missing]] += 1
-        start = place.stop
     for coarse, fine, sums in task.possible.refined(task.tables) if task.possible else ():
         rounded[coarse] = sums @ rounded[fine]
     return rounded
@@ -313,10 +246,9 @@ def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatAr
 # all multiples.
 
 
-#: Largest number of nonzero entries of the basis, by an upper bound; the basis and its transpose
-#: then take 25 MB each. A `LocalPolytope` and one projection took 4 s for all 3-way tables of 5
-#: columns of 10 levels (1.25 million entries by the bound), and 0.25 s for all 2-way tables of 100
-#: binary columns (79,200 entries).
+#: Largest number of nonzero entries of the basis, by an upper bound: 25 MB, and as much for its
+#: transpose. A projection took 4 s for all 3-way tables of 5 columns of 10 levels (1.25 million
+#: entries), and 0.25 s for all 2-way tables of 100 binary columns (79,200).
 MAX_BASIS_ENTRIES = 1 << 21
 #: The penalty s of the first round of `LocalPolytope.nearest`, the factor by which s grows from
 #: round to round, and the largest s. Measured: with s up to 1e4, rounding errors prevent a round
@@ -333,11 +265,9 @@ MAX_ROUNDS, MAX_STEPS, MAX_PRODUCTS = 100, 100, 2000
 PRECISION, ROUNDING = 1e-13, 1e-15
 
 
-@dataclass(frozen=True)
-class NearestTables:
+class Nearest(NamedTuple):
     """The nearest point `answers` (m,) up to `gap`: ||answers - x||^2 <= ||y - x||^2 + gap for the
-    projected y and every x of the polytope, and N / n times gap for x of total N / n > 1 in the
-    cone.
+    projected y and all x of the polytope (in the cone N / n times gap for x of total N / n > 1).
     """
 
     answers: FloatArray
@@ -345,9 +275,7 @@ class NearestTables:
 
 
 class LocalPolytope:
-    """The nonnegative answers in the affine hull of the tables (under add/remove the linear span),
-    with the cells of each table multiplied by its weight.
-    """
+    """The nonnegative answers in the affine hull of weighted tables (add/remove: linear span)."""
 
     def __init__(
         self,
@@ -378,7 +306,7 @@ class LocalPolytope:
         """Dimension of the hull of the tables."""
         return int(self._basis.shape[1])
 
-    def nearest(self, answers: FloatArray, tolerance: float = 0.0) -> NearestTables:
+    def nearest(self, answers: FloatArray, tolerance: float = 0.0) -> Nearest:
         """The point of the polytope nearest to `answers` (m,), by the method of multipliers.
 
         It stops at a gap of at most `tolerance`, or when rounding errors prevent progress.
@@ -424,9 +352,7 @@ class LocalPolytope:
         penalty: float,
         least: float,
     ) -> FloatArray:
-        """The minimiser of one round, by Newton's method with a line search from `place`, until no
-        entry of the gradient is above `least`.
-        """
+        """The minimiser of one round, by Newton's method with a line search, from `place`."""
 
         def value_and_parts(at: FloatArray) -> tuple[float, FloatArray]:
             parts = np.maximum(multipliers - penalty * self._cells(at), 0.0)
@@ -464,9 +390,7 @@ class LocalPolytope:
         goal = max(1e-2 * math.sqrt(float(gradient @ gradient)), least)
         return conjugate_gradients(product, -gradient, goal, MAX_PRODUCTS)
 
-    def _inside(
-        self, start: FloatArray, multipliers: FloatArray, cells: FloatArray
-    ) -> NearestTables:
+    def _inside(self, start: FloatArray, multipliers: FloatArray, cells: FloatArray) -> Nearest:
         """The cells, moved towards the centre until none is negative, and the gap."""
         below = cells < 0
         shares = -cells[below] / (self.centre[below] - cells[below])
@@ -479,7 +403,7 @@ class LocalPolytope:
         apart = float(np.linalg.norm(start + self._transpose @ multipliers - place))
         lengths = sum(weight**2 for weight in self.weights)
         distance = math.sqrt(lengths + max(lengths, float(answers @ answers)))
-        return NearestTables(answers, 2 * (float(multipliers @ answers) + apart * distance))
+        return Nearest(answers, 2 * (float(multipliers @ answers) + apart * distance))
 
 
 def fits(tables: Sequence[Table]) -> bool:

@@ -55,10 +55,9 @@ class CovarianceTable:
         trace that records within the bounds can have.
     mean : Series
         The noisy mean (d,) of each column, in its units.
-    guarantee : Guarantee
-        The guarantee of all parts together.
-    predicted_rmse : Prediction
-        The error of an entry of svec of the matrix of the mapped columns; see `covariance`.
+    guarantee, predicted_rmse : Guarantee, Prediction
+        The guarantee of all parts together, and the error of an entry of svec of the matrix of the
+        mapped columns; see `covariance`.
     mechanism : Covariance
         The mechanism, which knows the law of the noise.
     noisy : (d + m,) array
@@ -152,11 +151,10 @@ class CovarianceTable:
         Notes
         -----
         Let S be the covariance matrix of the predictors, s their covariances with the target, and
-        b = S^-1 s. Noise E on the matrix changes b by S^-1 (E_s - E_S b) + O(||E||^2), and the
-        mean mu with noise w is part of it by -(mu w^T + w mu^T). The standard deviation of the
-        change comes from 2000 public draws of the noise. To it is added the variance
-        r^2 S^-1 / n of least squares, with the residual variance r^2. Cost: 2000 draws of the noise
-        and products of d x d matrices.
+        b = S^-1 s. Noise E on the matrix changes b by S^-1 (E_s - E_S b) + O(||E||^2), and the mean
+        mu with noise w is part of it by -(mu w^T + w mu^T). To the variance of the change, from
+        2000 public draws, is added that of least squares, r^2 S^-1 / n, with the residual variance
+        r^2. Cost: 2000 draws of the noise and products of d x d matrices.
 
         Examples
         --------
@@ -257,11 +255,7 @@ class Regression:
 
 
 def _least_squares(
-    mechanism: Covariance,
-    noisy: FloatArray,
-    places: IntArray,
-    means: FloatArray,
-    confidence: float,
+    mechanism: Covariance, noisy: FloatArray, places: IntArray, means: FloatArray, confidence: float
 ) -> FloatArray:
     """Coefficient, deviation by noise, deviation by sampling and half-width: (predictors + 1, 4).
 
@@ -334,8 +328,8 @@ def covariance(
     """Private covariance matrix of real columns with public bounds.
 
     The d columns with bounds [low, high] are mapped to [-1, 1] and divided by sqrt(d), so that
-    records lie in the unit ball of R^d. The covariance matrix of the mapped columns is released,
-    and scaled back to the units of the columns. The errors are those of `release`, and
+    records lie in the unit ball of R^d. `geomdp.mechanisms.Covariance` releases their covariance
+    matrix, which is scaled back to the units of the columns. The errors are those of `release`, and
     ``ValueError`` under add/remove, if a column is not real, or if a value is missing or outside
     the bounds of a column that does not clip (the message names row and column).
 
@@ -345,20 +339,13 @@ def covariance(
         One record per row, and the columns with their bounds; see `release`.
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee to give.
-    n : int, optional
-        The number of records, which is public; by default, records are counted.
-    adjacency : Adjacency
-        Neighbour relation. Add/remove is refused: a covariance needs the number of records, which
-        is private there.
+    n, adjacency : int, Adjacency, optional
+        The number of records, which is public; by default, records are counted. The neighbour
+        relation add/remove, where the number is private, is refused.
     columns : sequence of str, optional
         Names of real columns; by default all real columns of the schema.
     ledger, rng : Ledger, random state
         As for `release`.
-
-    Notes
-    -----
-    `geomdp.mechanisms.Covariance` gives the guarantee. Scaling back by public bounds is
-    post-processing.
 
     Examples
     --------
@@ -390,8 +377,7 @@ def covariance(
     mechanism = Covariance(workload, n=n, privacy=privacy, adjacency=adjacency)
     released = mechanism.release(chunks, rng=rng, ledger=ledger)
     bounds = np.array([column.bounds for column in chosen.real_columns])
-    # A coordinate of a mapped record is (value - middle of the bounds) / (half * sqrt(d)). The
-    # covariance does not depend on the middle.
+    # A mapped coordinate is (value - middle of the bounds) / (half of their distance * sqrt(d)).
     scales = (bounds[:, 1] - bounds[:, 0]) / 2 * np.sqrt(len(names))
     matrix = workload.matrix(released.answers) * np.outer(scales, scales)
     noisy = released.noisy

@@ -22,12 +22,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import conjugate_gradients
+from geomdp._numerics.linalg import conjugate_gradients, spread
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
+from geomdp.data.schema import Table
 from geomdp.mechanisms import AdditiveMechanism, Prediction, PredictionKind
 from geomdp.mechanisms.projected import noise_limit_source, upper_limit
-from geomdp.tabulation.possible import Possible, PossibleNoise, Table, codes_of, spread
+from geomdp.tabulation.possible import Possible, PossibleNoise, codes_of
 
 # The tables of a distribution, and the adjoint map
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from geomdp._numerics.linalg import spread
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.data.possible import JoinedColumn
+from geomdp.data.schema import Table, places_of
 from geomdp.geometry.projection import Estimate
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, PredictionKind, Release
-from geomdp.mechanisms.additive_noise.base import NEGLIGIBLE, additive_within
+from geomdp.mechanisms.additive_noise.base import additive_within, predicted_error
 from geomdp.noise.base import mean_estimate
 from geomdp.noise.differences import DRAWS
 from geomdp.noise.knorm import MappedNoise, Part
@@ -30,35 +32,13 @@ BLOCK_DRAWS = 16
 MAX_MODEL = 1 << 22
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table: each cell is a query, in row-major order of the labelled levels."""
-
-    columns: tuple[str, ...]
-    levels: tuple[tuple[str, ...], ...]
-
-    @property
-    def n_cells(self) -> int:
-        return math.prod(map(len, self.levels))
-
-
 @dataclass(frozen=True, eq=False)
 class JoinedTables:
-    """Tables of joined columns, and `matrix` (live, cells), which maps their cells to those asked.
-
-    Only the cells asked that are possible have a row. Cells of asked tables have their weights.
-    """
+    """Tables of joined columns; `matrix` maps their cells to the possible cells asked, weighted."""
 
     columns: dict[str, JoinedColumn]
     tables: tuple[Table, ...]
     matrix: sp.csr_array
-
-
-def spread(cells: FloatArray, live: BoolArray) -> FloatArray:
-    """All cells (..., m) from those that are `live`; the others are 0."""
-    found = np.zeros((*cells.shape[:-1], len(live)))
-    found[..., live] = cells
-    return found
 
 
 def codes_of(
@@ -74,10 +54,8 @@ def codes_of(
 
 @dataclass(frozen=True, eq=False)
 class Possible:
-    """The possible cells of tables: which they are, how they are measured, and when they agree.
-
-    Cells (m,) that are not `live` are impossible. The tables `measured` have few cells. Those of
-    `model` have no impossible cells, so the cells asked agree if they follow from a distribution.
+    """The possible cells of tables: cells (m,) that are not `live` are impossible, `measured` has
+    few cells, and `model` none that are impossible, so cells of its distributions agree.
     """
 
     live: BoolArray
@@ -87,34 +65,29 @@ class Possible:
 
     def noise(self, mechanism: AdditiveMechanism) -> PossibleNoise:
         """The noise on the possible cells; that of the last mechanism is kept."""
-        if self._last is None or self._last.mechanism is not mechanism:
-            object.__setattr__(self, "_last", PossibleNoise(self.measured.matrix, mechanism))
-        assert self._last is not None
-        return self._last
+        found = self._last
+        if found is None or found.mechanism is not mechanism:
+            found = PossibleNoise(self.measured.matrix, mechanism)
+            object.__setattr__(self, "_last", found)
+        return found
 
     def spread(self, cells: FloatArray) -> FloatArray:
         """All cells (m,) from those that are possible."""
         return spread(cells, self.live)
 
-    def refined(self, tables: Sequence[Table]) -> Iterator[tuple[slice, slice, sp.csr_array]]:
-        """The slices of two tables, and the map to the cells of the first from the second.
-
-        The first is one of `tables` whose cells are sums of those of another one on all possible
-        records; the second is the (first) table of most possible cells for which this holds.
-
-        Yields
-        ------
-        (slice, slice, csr_array)
-            The places of the coarser table, of the finer one, and the sums.
+    def refined(self, tables: Sequence[Table]) -> list[tuple[slice, slice, sp.csr_array]]:
+        """For each of `tables` that is a sum of another one on all possible records: its place, the
+        place of the (first) other one of most possible cells, and the sums.
         """
-        ends = [*itertools.accumulate((table.n_cells for table in tables), initial=0)]
+        places = places_of(tables)
         rows, cells = np.flatnonzero(self.live), self.model.matrix.shape[1]
         found = self.model.matrix.tocoo()
         inside = sp.csr_array(
             (np.ones(found.nnz), (rows[found.row], found.col)), (len(self.live), cells)
         )
-        parts = [inside[a:b] for a, b in itertools.pairwise(ends)]
-        sizes = [int(self.live[a:b].sum()) for a, b in itertools.pairwise(ends)]
+        parts = [inside[place] for place in places]
+        sizes = [int(self.live[place].sum()) for place in places]
+        pairs = []
         for t, part in enumerate(parts):
             best, sums = t, part
             for f, other in enumerate(parts):
@@ -125,7 +98,8 @@ class Possible:
                 if both.nnz == sizes[f]:  # each of its cells meets one of the first table
                     best, sums = f, both.sign()
             if best != t:
-                yield slice(ends[t], ends[t + 1]), slice(ends[best], ends[best + 1]), sums
+                pairs.append((places[t], places[best], sums))
+        return pairs
 
     def spread_release(self, found: Release) -> Release:
         """The release of all cells (m,), of which the impossible ones are 0."""
@@ -189,17 +163,8 @@ class PossibleNoise:
     @property
     def predicted(self) -> Prediction:
         """As `AdditiveMechanism.predicted_rmse`, over the possible cells."""
-        moment, count = self._squares[1], len(self.rounding)
-        value = math.sqrt(moment.value / count) / self.mechanism.n
-        stderr = value * moment.stderr / (2 * moment.value)
-        rounding = math.sqrt(float(np.mean(self.rounding**2)))
-        total = math.hypot(value, rounding)
-        exact = total <= value * (1 + NEGLIGIBLE)
-        kind = PredictionKind.EXACT if exact else PredictionKind.UPPER_BOUND
-        source = "E||Z||^2 of the noise on the possible cells (JL-L14)"
-        if moment.samples:
-            source += f"; E||Z||^2 from {moment.samples} public draws"
-        return Prediction(value if exact else total, kind, source, stderr)
+        moment, noise = self._squares[1], "the noise on the possible cells"
+        return predicted_error(moment, self.mechanism.n, self.rounding, noise)
 
 
 def joined_tables(
@@ -209,8 +174,8 @@ def joined_tables(
     *,
     weighted: bool,
 ) -> tuple[JoinedTables, list[float]]:
-    """Tables of joined columns from which those asked follow, and their weights: 1, or if
-    `weighted` the largest weight of a table that follows from them.
+    """Tables of joined columns from which those asked follow, and their weights: 1, or, if
+    `weighted`, the largest weight of a table that follows.
     """
     by_name = {column.name: column for column in joined}
     holder = {name: i for i, column in enumerate(joined) for name in column.names}

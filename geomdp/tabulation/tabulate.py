@@ -20,6 +20,7 @@ from geomdp._validation import positive, probability, whole
 from geomdp.advice import Plan, advise
 from geomdp.data import Schema, count_records, source_of
 from geomdp.data.frames import Source
+from geomdp.data.schema import places_of
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise import half_widths
@@ -28,7 +29,7 @@ from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP,
 from geomdp.tabulation import ways
 from geomdp.tabulation.consistency import ADDING_UP, Consistency, Form, whole_counts
 from geomdp.tabulation.entropic import Chosen
-from geomdp.tabulation.possible import PossibleNoise, Table
+from geomdp.tabulation.possible import PossibleNoise
 from geomdp.tabulation.tasks import Asked, Task, task_of
 from geomdp.workloads import Workload
 
@@ -73,12 +74,11 @@ def release(
     Parameters
     ----------
     records : DataFrame of pandas, polars or Dask, Arrow table, path, or Source
-        One record per row, with the labels that `schema` declares. A path names a CSV or Parquet
-        file, a folder of such files, or a pattern of file names. For the result of an SQL query,
-        give a `gd.data.Query`.
+        One record per row, with the labels that `schema` declares, as for `source_of`. For the
+        result of an SQL query, give a `gd.data.Query`.
     schema : Schema
-        Public declaration of the columns. If columns of the release were read from the records, the
-        release has no privacy claim, and says why; see `Schema.confirm`.
+        Public declaration of the columns. If some were read from the records, the release has no
+        privacy claim, and says why; see `Schema.confirm`.
     workload : str, or sequence of str and of sequences of str
         The queries, specified as on the command line: ``"marginals:2"``, ``"histogram"``,
         ``"prefixes:age"``; the command `geomdp workloads` lists all kinds. A list combines tables
@@ -98,20 +98,19 @@ def release(
     columns, weights : sequence of str, sequence of float, optional
         As for `task_of`.
     person, max_rows_per_person : str and int, optional
-        A column that names the person of each row, and how many rows of a person are counted at
-        most, as for `gd.data.count_records`. The guarantee then protects persons with any number of
-        rows, not single rows. Needs add/remove, because numbers of rows are private; shares and
-        intervals are those of the counted rows, divided by `n`.
+        As for `gd.data.count_records`. The guarantee then protects persons with any number of rows,
+        not single rows. Needs add/remove, because numbers of rows are private; shares and intervals
+        are those of the counted rows, divided by `n`.
     mechanism : callable, optional
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``, such as a `Plan`: ``found.plan`` for the result of `budget_for`. By default
         `advise` chooses among the mechanisms with exact samplers.
     unbiased : bool
-        Whether to return the noisy answers without post-processing, with shares that can be
-        negative. By default they are made consistent, as `Tabulation.statement` describes.
+        Whether to return the noisy answers, with shares that can be negative. By default they are
+        made consistent, as `Tabulation.statement` describes.
     projected : bool
-        Whether to return the nearest attainable answers, not fitted tables (see the notes). Their
-        error is at most that of the noise.
+        Whether to return the nearest attainable answers, which err at most as much as the noise,
+        not fitted tables (see the notes).
     integers : bool
         Whether counts are whole numbers. Fitted tables become those of n synthetic records, which
         agree; other tables are rounded, and those that add up still do afterwards.
@@ -130,19 +129,17 @@ def release(
     Raises
     ------
     ValueError
-        If the workload or the records do not fit the schema, or if a parameter is wrong. For
-        tables, also if a column has the name of a column of the result, such as ``count``. For
-        wrong records, the message names rows and columns. The error is raised before the ledger
-        pays.
+        Before the ledger pays: if the workload or the records do not fit the schema (the message
+        names rows and columns), a parameter is wrong, or a column of a table has the name of a
+        column of the result, such as ``count``.
     BudgetExhausted
         If the ledger cannot pay. No record has then been read, unless the budget was spent
         elsewhere during the call, or `mechanism` gives a mechanism that costs more than `privacy`.
 
     Notes
     -----
-    The release has the guarantee of the mechanism. The choice of the mechanism depends only on the
-    schema, the workload, n, `privacy` and `adjacency`. Consistent answers are computed from the
-    noisy answers alone.
+    The release has the guarantee of the mechanism, whose choice depends only on the schema, the
+    workload, n, `privacy` and `adjacency`. Consistent answers follow from the noisy ones alone.
 
     Tables under replace-one are by default those of one distribution p of all columns: for noisy
     tables y with noise of mean square s^2 a cell, and the tables A p of p, p minimises
@@ -161,21 +158,9 @@ def release(
     >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool})
     >>> sexes, smokes = ["female", "male"] * 200, [True] * 100 + [False] * 300
     >>> frame = pd.DataFrame({"sex": sexes, "smokes": smokes})
-
-    Without a seed, the release has a guarantee, and its numbers differ from call to call:
-
-    >>> laplace = gd.mechanisms.Laplace
-    >>> private = gd.release(frame, schema, "marginals:2", epsilon=1.0, mechanism=laplace)
+    >>> private = gd.release(frame, schema, "marginals:2", epsilon=1.0)
     >>> str(private.guarantee).split(";")[0]
     '1-DP, replace-one'
-
-    With a seed, the release is a simulation:
-
-    >>> simulated = gd.release(frame, schema, "marginals:2", epsilon=1.0, mechanism=laplace, rng=0)
-    >>> str(simulated.guarantee).split(";")[0]
-    'seeded: no privacy claim'
-    >>> simulated.tables["sex", "smokes"].round(2).to_dict()
-    {'false': {'female': 0.38, 'male': 0.37}, 'true': {'female': 0.13, 'male': 0.12}}
     """
     asked = [workload] if isinstance(workload, str) else list(workload)
     task = task_of(schema, asked, columns=columns, weights=weights)
@@ -226,7 +211,6 @@ def release(
         chosen, last = _additive(chosen), None
     else:
         last = Consistency(task, chosen, adjacency, projected=projected)
-        last.set_up()
         chosen = last.mechanism
     if synthetic and (last is None or not last.fits):
         why = "the answers are unbiased" if last is None else last.unfitted
@@ -241,8 +225,8 @@ def release(
             released = task.possible.spread_release(task.possible.released(released, chosen))
         return Tabulation(released, task, chosen, Form.NOISY, integers)
     LOG.info("making answers consistent")
-    found = last.applied(released)
-    return Tabulation(found.released, task, chosen, found.form, integers, found.fit)
+    moved, form, fit = last.applied(released)
+    return Tabulation(moved, task, chosen, form, integers, fit)
 
 
 def require_budget(
@@ -264,19 +248,19 @@ def _additive(mechanism: Mechanism) -> AdditiveMechanism:
     additive = additive_within(mechanism)
     if additive is None:
         raise ValueError(
-            f"unbiased answers need a mechanism that adds noise to answers, not {mechanism!r}"
+            "unbiased answers and intervals need a mechanism that adds noise of a known law to the "
+            f"answers, not {mechanism!r}"
         )
     return additive
 
 
 def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
     """The guarantee from `epsilon` or `privacy`; ``ValueError`` if both or none are given."""
-    if (epsilon is None) == (privacy is None):
-        raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
-    if epsilon is not None:
+    if epsilon is not None and privacy is None:
         return PureDP(epsilon)
-    assert privacy is not None
-    return privacy
+    if privacy is not None and epsilon is None:
+        return privacy
+    raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
 
 
 def number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
@@ -312,16 +296,11 @@ class Tabulation:
 
     Parameters
     ----------
-    released : Release
-        Private answers, means over records.
-    task : Task
-        The queries, with labels.
-    mechanism : Mechanism
-        The mechanism that released the answers.
-    form : Form
-        Properties of the answers before rounding, for instance that no cell is negative.
-    integers : bool
-        Whether each answer is rounded to a whole count divided by n.
+    released, task, mechanism : Release, Task, Mechanism
+        Private answers, means over records; the queries, with labels; what released the answers.
+    form, integers : Form, bool
+        Properties of the answers before rounding, for instance that no cell is negative; whether
+        each answer is rounded to a whole count divided by n.
     fit : Chosen, optional
         For fitted tables, the distribution that they are tables of, and an estimate of the error.
 
@@ -337,8 +316,6 @@ class Tabulation:
 
     >>> laplace = gd.mechanisms.Laplace
     >>> result = gd.release(frame, schema, "marginals:1", epsilon=1.0, mechanism=laplace, rng=0)
-    >>> result.statement
-    'consistent: tables are those of one distribution, the entropic fit to noisy answers'
     >>> result.to_frame()[["table", "answer", "noise_std", "low", "high"]].round(3)
         table  answer  noise_std    low   high
     0     sex   0.505      0.014  0.473  0.533
@@ -367,9 +344,9 @@ class Tabulation:
         """Synthetic records from the distribution of which the fitted tables are tables.
 
         They are drawn from the release alone, so they cost no privacy: a combination of levels is
-        drawn `count` times its probability, rounded up or down at random. Their tables differ
-        from the released ones by this rounding; what the release did not ask about, such as tables
-        of more columns, is only as good as the fit. Columns that no table contains are missing.
+        drawn `count` times its probability, rounded up or down at random. What the release did not
+        ask about, such as tables of more columns, is only as good as the fit. Columns that no table
+        contains are missing.
 
         Parameters
         ----------
@@ -381,12 +358,8 @@ class Tabulation:
         Returns
         -------
         DataFrame
-            One row per record, with the labels of the levels.
-
-        Raises
-        ------
-        ValueError
-            If the tables were not fitted; `statement` says whether they are.
+            One row per record, with the labels of the levels. ``ValueError`` if the tables were not
+            fitted; `statement` says whether they are.
 
         Examples
         --------
@@ -429,24 +402,19 @@ class Tabulation:
     @property
     def statement(self) -> str:
         """Properties of the answers, in words."""
-        said = self._said
-        return f"{said}; impossible cells are 0" if self.task.possible is not None else said
-
-    @property
-    def _said(self) -> str:
-        if not self.integers:
-            return self.form.value
-        if self.fit is not None:
-            return (
-                f"whole counts of {self.mechanism.n} synthetic records, close to the entropic fit "
-                "to noisy answers: no cell is negative, each table adds up, tables agree"
+        n, said = self.mechanism.n, self.form.value
+        if self.integers and self.fit is not None:
+            said = (
+                f"whole counts of {n} synthetic records, close to the entropic fit to noisy "
+                "answers: no cell is negative, each table adds up, tables agree"
             )
-        if self.form not in ADDING_UP:
-            return f"whole counts, each rounded by itself; before rounding: {self.form.value}"
-        said = f"whole counts: no cell is negative, each table adds up to {self.mechanism.n}"
-        if self.task.tables_share_columns:
-            said += "; tables may differ where they share columns"
-        return said
+        elif self.integers and self.form in ADDING_UP:
+            said = f"whole counts: no cell is negative, each table adds up to {n}"
+            if self.task.tables_share_columns:
+                said += "; tables may differ where they share columns"
+        elif self.integers:
+            said = f"whole counts, each rounded by itself; before rounding: {said}"
+        return f"{said}; impossible cells are 0" if self.task.possible is not None else said
 
     @property
     def guarantee(self) -> Guarantee:
@@ -472,19 +440,19 @@ class Tabulation:
     def noise_std(self) -> FloatArray:
         """Standard deviation (m,) of the noise of each mean answer, before post-processing.
 
-        It does not depend on the data. Post-processing usually lowers the total error over the
-        queries, but can raise the error of a single query.
+        Post-processing usually lowers the total error, but can raise that of a single query.
         """
-        if self._possible_noise is not None:
-            assert self.task.possible is not None
-            return self.task.possible.spread(self._possible_noise.deviations) / self._weights
-        deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
-        return np.asarray(deviations / self._weights)
+        additive, own = _additive(self.mechanism), self._possible_noise
+        if own is None:
+            deviations = np.sqrt(additive.noise.variances()) / additive.n
+        else:
+            deviations = own.deviations
+        return np.asarray(self.task.spread(deviations) / self._weights)
 
     @property
     def _possible_noise(self) -> PossibleNoise | None:
         possible = self.task.possible
-        return None if possible is None else possible.noise(self._additive)
+        return None if possible is None else possible.noise(_additive(self.mechanism))
 
     def interval(
         self, confidence: float = 0.95, *, simultaneous: bool = False
@@ -518,14 +486,12 @@ class Tabulation:
     def _reach(self, confidence: float, simultaneous: bool = False) -> FloatArray:
         """Half-widths (m,) of intervals, before they are cut off."""
         widths = simultaneous_half_widths if simultaneous else half_widths
-        additive, own = self._additive, self._possible_noise
+        additive, own = _additive(self.mechanism), self._possible_noise
         if own is None:
             reach = widths(additive.noise, confidence) / additive.n + additive.answer_rounding
         else:
-            assert self.task.possible is not None
             reach = widths(own.law, confidence) / additive.n + own.rounding
-            reach = self.task.possible.spread(reach)
-        return np.asarray(reach / self._weights)
+        return np.asarray(self.task.spread(reach) / self._weights)
 
     def flagged(self, above: float = WIDE) -> BoolArray:
         """Which answers (m,) are more uncertain than they are worth, because of the noise alone.
@@ -546,14 +512,6 @@ class Tabulation:
         """Whether the mechanism adds noise of a public distribution to the answers."""
         return additive_within(self.mechanism) is not None
 
-    @property
-    def _additive(self) -> AdditiveMechanism:
-        """The additive mechanism that made the noise; ``ValueError`` if there is none."""
-        additive = additive_within(self.mechanism)
-        if additive is None:
-            raise ValueError(f"{self.mechanism!r} adds no noise of a known law to the answers")
-        return additive
-
     def to_frame(
         self, confidence: float = 0.95, *, simultaneous: bool = False, flag_above: float = WIDE
     ) -> pd.DataFrame:
@@ -562,10 +520,10 @@ class Tabulation:
         Tables have a first column ``table``, and for each attribute a column with the label of its
         level (or of a query, such as ``<=30``), missing if it is not in the table. For other
         queries, the first column is ``query``. The next are ``answer`` (a mean) and ``count`` (the
-        answer times n; whole with `integers`). If `has_intervals`, the last are ``unbiased`` (the
-        noisy answer before post-processing), ``noise_std``, the interval from ``low`` to ``high``,
-        and ``flag``, which is "wide" where an answer is `flagged` for `flag_above` and else empty.
-        If the claim was withdrawn, one more column ``privacy`` says so in each row.
+        answer times n; whole with `integers`). If `has_intervals`, the last are ``unbiased``,
+        ``noise_std``, the interval from ``low`` to ``high``, and ``flag``, which is "wide" where an
+        answer is `flagged` for `flag_above` and else empty. If the claim was withdrawn, one more
+        column ``privacy`` says so in each row.
         """
         import pandas as pd
 
@@ -607,9 +565,9 @@ class Tabulation:
     def tables(self) -> Mapping[tuple[str, ...], pd.DataFrame | pd.Series[float]]:
         """Private shares by table, such as ``tables[("region", "smoker")]``.
 
-        A table of one attribute is a Series. A table of several is a DataFrame whose columns are
-        the levels of the last attribute, as in `pandas.crosstab`. The key has the names of the
-        attributes in the order of the schema; `KeyError` for others.
+        A table of one attribute is a Series; one of several is a DataFrame whose columns are the
+        levels of the last, as in `pandas.crosstab`. The key has the names of the attributes in the
+        order of the schema; `KeyError` for others.
         """
         return Tables(self)
 
@@ -661,11 +619,9 @@ class Tabulation:
 
         Parameters
         ----------
-        probabilities : sequence of float
-            The q, above 0 and below 1.
-        confidence : float
-            Probability with which all intervals together contain the true quantiles. They follow
-            from the simultaneous intervals of the prefixes.
+        probabilities, confidence : sequence of float, float
+            The q, above 0 and below 1; the probability with which all intervals, which follow from
+            those of the prefixes, contain the true quantiles together.
 
         Returns
         -------
@@ -720,11 +676,10 @@ class Tables(Mapping[tuple[str, ...], "pd.DataFrame | pd.Series[float]"]):
     """The tables of a tabulation by the names of their columns."""
 
     def __init__(self, tabulation: Tabulation) -> None:
-        self._answers = tabulation.answers
-        starts = itertools.accumulate((table.n_cells for table in tabulation.task.shown), initial=0)
-        self._places: dict[tuple[str, ...], tuple[int, Table]] = {
-            table.columns: (start, table)
-            for start, table in zip(starts, tabulation.task.shown, strict=False)
+        self._answers, shown = tabulation.answers, tabulation.task.shown
+        self._places = {
+            table.columns: (place, table)
+            for place, table in zip(places_of(shown), shown, strict=True)
         }
 
     def __getitem__(self, columns: tuple[str, ...]) -> pd.DataFrame | pd.Series[float]:
@@ -733,9 +688,9 @@ class Tables(Mapping[tuple[str, ...], "pd.DataFrame | pd.Series[float]"]):
         if columns not in self._places:
             known = ", ".join(map(str, itertools.islice(self._places, 10)))
             raise KeyError(f"no table {columns!r}; the tables are {known}, ...")
-        start, table = self._places[columns]
+        place, table = self._places[columns]
         index = pd.MultiIndex.from_product(table.levels, names=table.columns)
-        cells = pd.Series(self._answers[start : start + table.n_cells], index=index, name="answer")
+        cells = pd.Series(self._answers[place], index=index, name="answer")
         if len(table.columns) == 1:
             return cells.droplevel([]).set_axis(pd.Index(table.levels[0], name=table.columns[0]))
         return cells.unstack(sort=False)

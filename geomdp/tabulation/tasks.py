@@ -6,18 +6,20 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from geomdp._numerics.linalg import spread
 from geomdp._typing import FloatArray
 from geomdp._validation import plural as _plural
 from geomdp._validation import positive, require_type, whole
 from geomdp.data.columns import CategoricalColumn
 from geomdp.data.possible import joined_columns
-from geomdp.data.schema import Schema
+from geomdp.data.schema import Schema, Table, places_of
 from geomdp.mechanisms import Mechanism, Prediction
-from geomdp.tabulation.possible import Possible, Table, joined_tables
+from geomdp.tabulation.possible import Possible, joined_tables
 from geomdp.tabulation.ways import MEAN, PREFIXES, RANGES, WAYS, Way, ordered, spans
 from geomdp.workloads import (
     ChosenTables,
@@ -27,7 +29,6 @@ from geomdp.workloads import (
     Parities,
     ProductQueries,
     RandomSigns,
-    Ranges,
     SecondMoment,
 )
 from geomdp.workloads.base import Workload
@@ -39,10 +40,8 @@ ColumnLabels = Mapping[str, Sequence[str]]
 @dataclass(frozen=True)
 class Task:
     """A workload to release, with names for its columns and queries, and for its tables and their
-    weights (m,) if the queries are cells of tables; without `schema` it knows labels only. With
-    `possible`, the answers to `workload` determine the possible cells, and the others are 0.
-
-    If some columns are asked by `ways`, their queries stand for cells in the tables `products`.
+    weights (m,), or for the tables `products` of queries if columns are asked by `ways`. With
+    `possible`, answers to `workload` determine the possible cells. Without `schema`: labels only.
     """
 
     workload: Workload
@@ -66,8 +65,11 @@ class Task:
         """The weight of each of `tables`."""
         if self.weights is None:
             return [1.0] * len(self.tables)
-        starts = itertools.accumulate((t.n_cells for t in self.tables[:-1]), initial=0)
-        return [float(self.weights[start]) for start in starts]
+        return [float(self.weights[place.start]) for place in places_of(self.tables)]
+
+    def spread(self, cells: FloatArray) -> FloatArray:
+        """All cells (m,) from those that are possible."""
+        return cells if self.possible is None else spread(cells, self.possible.live)
 
     @property
     def undeclared(self) -> str:
@@ -112,9 +114,7 @@ class Task:
 
     @property
     def tables_share_columns(self) -> bool:
-        """Whether some column is in two tables. Noisy tables can disagree about such a column, and
-        about what the schema declares impossible.
-        """
+        """Whether tables can disagree, about a column in two, or about what is possible."""
         if self.possible is not None:
             return True
         columns = [name for table in self.tables for name in table.columns]
@@ -150,14 +150,12 @@ def chosen_columns(
 
 # Workload specifications such as ``marginals:2``, and the table `WORKLOAD_KINDS` of all kinds
 
-#: Largest number of queries of a specification other than ``marginals``. Mechanisms that store a
-#: basis of the affine hull of the answers accept fewer queries.
+#: Largest number of queries, except for ``marginals``; some mechanisms accept fewer.
 MAX_QUERIES = 32768
 #: Largest number of cells of all tables of ``marginals``. All 3-way tables of 100 binary columns
 #: have 1.3 million cells. Their release takes half a minute and a gigabyte.
 MAX_CELLS = 1 << 21
-#: Largest number of signs of random sign queries (2^24 float64 are 128 MB), and the public seed
-#: from which the signs are drawn.
+#: Largest number of random signs (2^24 float64 are 128 MB), and their public seed.
 MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
 
@@ -196,14 +194,12 @@ def _parts(spec: str) -> tuple[str, str, str]:
     return spec.partition(":")
 
 
-def _order(argument: str, name: str, columns: ColumnLabels) -> int:
-    """The number K of columns in one query; ``ValueError`` if K is no whole number in range."""
-    if not (argument.isascii() and argument.isdigit()):
-        raise ValueError(
-            f"K in workload {name}:K must be a whole number from 1 to {len(columns)}, "
-            f"got {argument!r}"
-        )
-    return whole(int(argument), f"K in workload {name}:K", maximum=len(columns))
+def _number(argument: str, name: str, maximum: int | None = None) -> int:
+    """The number in a specification; ``ValueError`` if it is no whole number in range."""
+    given: Any = argument
+    if argument.isascii() and argument.isdigit():
+        given = int(argument)
+    return whole(given, name, maximum=maximum)
 
 
 def _limit(n_queries: int, spec: str, largest: int = MAX_QUERIES) -> None:
@@ -220,11 +216,10 @@ def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:
 
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
     order, comma, asked = argument.partition(",")
-    k = _order(order, "marginals", columns)
+    k = _number(order, "K in workload marginals:K", len(columns))
     parts = [_column_asked(columns, part) for part in asked.split(",")] if comma else []
     ways = _agreed(parts, argument)
-    # Each table has at least one cell. So if the number of tables is above the limit on cells,
-    # refuse the tables before they are listed.
+    # Each table has a cell, so too many tables are refused before they are listed.
     _limit(math.comb(len(columns), k), f"marginals:{argument}", MAX_CELLS)
     tables = list(itertools.combinations(columns, k))
     described = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
@@ -316,22 +311,14 @@ def _products(
     return Task(workload, tuple(columns), described, named, cells, given, None, products, asked)
 
 
-def _prefixes(columns: ColumnLabels, argument: str) -> Task:
-    levels = _levels(columns, argument, "prefixes")
-    _limit(len(levels), f"prefixes:{argument}")
-    said = f"all prefixes of the {len(ordered(levels))} levels of {argument}"
-    return _of_one(argument, levels, PREFIXES, said)
-
-
-def _ranges(columns: ColumnLabels, argument: str) -> Task:
-    levels = _levels(columns, argument, "ranges")
-    _limit(Ranges(len(levels)).n_queries, f"ranges:{argument}")
-    said = f"all intervals of the {len(ordered(levels))} levels of {argument}"
-    return _of_one(argument, levels, RANGES, said)
-
-
-def _of_one(name: str, levels: Sequence[str], way: Way, described: str) -> Task:
+def _of_one(columns: ColumnLabels, name: str, way: Way, described: str) -> Task:
     """The queries of one column, as a product only if some levels have no place in the order."""
+    if name not in columns:
+        known = f"{', '.join(columns)}; got {name!r}"
+        raise ValueError(f"COLUMN in workload {way.name}:COLUMN must be one of {known}")
+    levels = columns[name]
+    _limit(way.rows(levels).n_queries, f"{way.name}:{name}")
+    described = f"all {described} of the {len(ordered(levels))} levels of {name}"
     if len(ordered(levels)) < len(levels):
         return _products({name: levels}, [(name,)], {name: way}, described)
     labels, cells = way.texts(name, levels)
@@ -339,28 +326,38 @@ def _of_one(name: str, levels: Sequence[str], way: Way, described: str) -> Task:
     return Task(way.queries(levels), (name,), described, labels, (), None, None, made, {name: way})
 
 
-def _parities(columns: ColumnLabels, argument: str) -> Task:
-    k = _binary_order(columns, argument, "parities")
-    labels = ["parity(" + ",".join(names) + ")" for names in itertools.combinations(columns, k)]
-    described = f"{k}-way parities of {_plural(len(columns), 'binary column')}"
-    return Task(Parities(len(columns), k), tuple(columns), described, labels)
+_prefixes = partial(_of_one, way=PREFIXES, described="prefixes")
+_ranges = partial(_of_one, way=RANGES, described="intervals")
 
 
-def _conjunctions(columns: ColumnLabels, argument: str) -> Task:
-    k = _binary_order(columns, argument, "conjunctions")
-    labels = [
-        ",".join(f"{name}={columns[name][1]}" for name in names)
-        for names in itertools.combinations(columns, k)
-    ]
-    described = f"{k}-way conjunctions of {_plural(len(columns), 'binary column')}"
-    return Task(Marginals(len(columns), k), tuple(columns), described, labels)
+def _of_binary(
+    columns: ColumnLabels, argument: str, kind: type[Parities | Marginals], described: str
+) -> Task:
+    """The queries of K columns; ``ValueError`` if a column is not binary or K is wrong."""
+    k = _number(argument, f"K in workload {described}:K", len(columns))
+    for column, levels in columns.items():
+        if len(levels) != 2:
+            raise ValueError(
+                f"workload {described}:{k} needs columns with 2 levels, "
+                f"column {column!r} has {len(levels)}"
+            )
+    _limit(math.comb(len(columns), k), f"{described}:{k}")
+    chosen = itertools.combinations(columns, k)
+    if kind is Parities:
+        labels = [f"parity({','.join(names)})" for names in chosen]
+    else:
+        labels = [",".join(f"{name}={columns[name][1]}" for name in names) for names in chosen]
+    described = f"{k}-way {described} of {_plural(len(columns), 'binary column')}"
+    return Task(kind(len(columns), k), tuple(columns), described, labels)
+
+
+_conjunctions = partial(_of_binary, kind=Marginals, described="conjunctions")
+_parities = partial(_of_binary, kind=Parities, described="parities")
 
 
 def _signs(columns: ColumnLabels, argument: str) -> Task:
     elements = math.prod(len(levels) for levels in columns.values())
-    if not (argument.isascii() and argument.isdigit() and int(argument) > 0):
-        raise ValueError(f"M in signs:M must be a whole number, at least 1, got {argument!r}")
-    m = int(argument)
+    m = _number(argument, "M in signs:M")
     _limit(m, f"signs:{m}")
     if m * elements > MAX_SIGNS:
         raise ValueError(
@@ -382,27 +379,6 @@ def _second_moments(columns: ColumnLabels, argument: str) -> Task:
         "of two different columns are multiplied by sqrt(2)"
     )
     return Task(SecondMoment(d), tuple(columns), described, labels)
-
-
-def _levels(columns: ColumnLabels, name: str, kind: str) -> Sequence[str]:
-    if name not in columns:
-        raise ValueError(
-            f"COLUMN in workload {kind}:COLUMN must be one of {', '.join(columns)}; got {name!r}"
-        )
-    return columns[name]
-
-
-def _binary_order(columns: ColumnLabels, argument: str, name: str) -> int:
-    """K of a workload on binary columns; ``ValueError`` if a column is not binary or K is wrong."""
-    k = _order(argument, name, columns)
-    for column, levels in columns.items():
-        if len(levels) != 2:
-            raise ValueError(
-                f"workload {name}:{k} needs columns with 2 levels, "
-                f"column {column!r} has {len(levels)}"
-            )
-    _limit(math.comb(len(columns), k), f"{name}:{k}")
-    return k
 
 
 WORKLOAD_KINDS = (
@@ -449,9 +425,8 @@ def task_of(
     columns: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Task:
-    """Combine specifications and tables over the columns of a schema into one workload.
-
-    `weights` has one number for each of `asked`, or for each table of all of them.
+    """One workload of specifications and tables over the columns of a schema; `weights` has one for
+    each of `asked`, or for each table of all of them.
     """
     if not asked:
         raise ValueError("workload must be at least 1 specification or table, got 0")

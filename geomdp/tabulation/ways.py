@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """A way to ask a column in brackets, such as age[prefixes]: `rows` are the queries on the
-    levels in order, and `cells` their texts. A label is the column's name, `join` and such a text.
+    """How to ask a column, such as age[prefixes]: `rows` are the queries on the levels in order,
+    `cells` their texts. A label is the column's name, `join` and such a text.
     """
 
     name: str
@@ -75,10 +75,8 @@ GRID = 2**23
 
 
 def scale_of(levels: Sequence[str]) -> tuple[FloatArray, float, float, FloatArray]:
-    """The u from -1 to 1 (l,), the middle m and the half width h, so that levels are m + h u, and
-    the largest distance of a value from them, with the least and the largest value (3,).
-
-    ``ValueError`` if a level has no number, or all have the same.
+    """The u from -1 to 1 (l,), m and h for levels m + h u, and the largest distance of a value from
+    them, the least and the largest value (3,); ``ValueError`` if levels have no different numbers.
     """
     found = spans(levels)
     if found is None:
@@ -176,10 +174,8 @@ def means_of(
 def numbers_of(
     levels: Sequence[str], least: FloatArray, most: FloatArray, answers: FloatArray
 ) -> FloatArray:
-    """The columns `MEANS` from the count on (9, groups), from counts and scaled totals (2, groups).
-
-    The true ones lie between `least` and `most`. Over this box the ratio of total and count, which
-    increases with the total and is monotone in the count, has its extremes at corners.
+    """The columns `MEANS` from the count on (9, groups), from counts and scaled totals (2, groups),
+    which lie between `least` and `most`: over this box, the ratio has its extremes at corners.
     """
     _, middle, half, (apart, least_value, most_value) = scale_of(levels)
     (c, t), (c_low, t_low), (c_high, t_high) = answers, least, most
@@ -230,8 +226,8 @@ def quantiles_of(
 def quantile_of(
     q: float, fitted: FloatArray, least: FloatArray, most: FloatArray
 ) -> tuple[int, int, int]:
-    """The number of the first level up to which there are at least q times the records of the
-    group, between the least and the largest it can be; the last prefixes are of the whole group.
+    """The first level up to which there are at least q times the records of the group, between the
+    least and the largest it can be; the last prefixes count the whole group.
     """
     low = int(np.argmax(most + ROUNDING >= q * least[-1]))
     certain = least >= q * most[-1]

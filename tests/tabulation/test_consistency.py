@@ -150,7 +150,7 @@ def test_other_mechanisms_say_what_holds(frame):
     assert tables.form is Form.CONSISTENT
     assert tables.answers.min() >= 0
     assert margins_agree(tables)
-    with pytest.raises(ValueError, match="unbiased answers need a mechanism that adds noise"):
+    with pytest.raises(ValueError, match="unbiased answers and intervals need a mechanism"):
         gd.release(frame, SCHEMA, "marginals:1", unbiased=True, **FEW | mapped)
 
 

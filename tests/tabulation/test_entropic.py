@@ -14,11 +14,11 @@ import scipy.stats
 
 import geomdp as gd
 from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp.data.schema import Table
 from geomdp.mechanisms import Laplace, Projected
 from geomdp.tabulation import consistency, entropic
 from geomdp.tabulation.consistency import Consistency, Form
 from geomdp.tabulation.entropic import Fits, JointTables, Tree, cost_of, fit
-from geomdp.tabulation.possible import Table
 from geomdp.tabulation.tasks import task_of
 from tests.stats import LEVEL, binomial_agrees
 
@@ -267,11 +267,10 @@ def test_a_fit_is_a_function_of_the_release_and_of_public_draws(monkeypatch):
         M.release(TASK.workload.universe.sample(N, made(records_seed)), rng=made(records_seed))
         seeds.clear()
         last = Consistency(TASK, M, REPLACE)
-        last.set_up()
-        found = last.applied(first)
+        moved, form, _ = last.applied(first)
         assert set(seeds) == {PUBLIC_SEED}
-        assert found.form is Form.FITTED
-        answers.append(found.released.answers)
+        assert form is Form.FITTED
+        answers.append(moved.answers)
     np.testing.assert_array_equal(*answers)
 
 
@@ -285,13 +284,13 @@ def test_no_fit_errs_more_than_its_bound(epsilon):
     squares, last = [], Consistency(TASK, M, REPLACE)
     for _ in range(15):
         released = M.release(records, rng=rng)
-        found = last.applied(released)
+        moved, _, _ = last.applied(released)
         allowed = 2 * limit + 2 * np.sum((released.answers - truth) ** 2)
         for trial in last._fits.trials(released.answers):
             assert np.sum((trial.answers - truth) ** 2) <= allowed
-        assert found.released.answers.min() >= 0
-        squares.append(np.mean((found.released.answers - truth) ** 2))
-    bound = found.released.predicted_rmse
+        assert moved.answers.min() >= 0
+        squares.append(np.mean((moved.answers - truth) ** 2))
+    bound = moved.predicted_rmse
     assert bound.value == pytest.approx(2 * M.predicted_rmse.value, rel=2e-5)
     assert bound.kind is gd.mechanisms.PredictionKind.UPPER_BOUND
     assert np.sqrt(np.mean(squares)) <= bound.value

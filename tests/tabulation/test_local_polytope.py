@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from geomdp.data.schema import Table
 from geomdp.mechanisms.base import answer_hull
 from geomdp.privacy import Adjacency
 from geomdp.tabulation.consistency import LocalPolytope, fits
-from geomdp.tabulation.possible import Table
 from geomdp.workloads import ChosenTables, MarginalTables
 
 REPLACE = Adjacency.REPLACE_ONE

@@ -17,6 +17,7 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
+from geomdp.geometry.projection import Estimate
 from geomdp.mechanisms.additive_noise.certify import Origin, proved_body, proved_on_real_records
 from geomdp.mechanisms.additive_noise.sums import (
     FAR_ABOVE_UNITS,
@@ -244,21 +245,11 @@ class AdditiveMechanism(Mechanism):
         It has a standard error above 0 if E ||Z||^2 is estimated by simulation. If rounding of
         answers can change the error by more than a millionth, it is an upper bound.
         """
-        moment = self.noise.second_moment()
-        value = math.sqrt(moment.value / self.workload.n_queries) / self.n
-        # By the derivative of the square root: d sqrt(x) / sqrt(x) = dx / (2 x).
-        stderr = value * moment.stderr / (2 * moment.value)
-        estimated = "" if moment.samples == 0 else f"; E||Z||^2 from {moment.samples} public draws"
-        source = f"E||Z||^2 of the noise (JL-L14){estimated}"
-        rounding = 0.0
+        moment, rounding = self.noise.second_moment(), np.zeros(self.workload.n_queries)
+        value = math.sqrt(moment.value / len(rounding)) / self.n
         if not self.workload.whole_answers and value < FAR_ABOVE_UNITS * self.workload.l1_radius():
-            rounding = math.sqrt(float(np.mean(self.answer_rounding**2)))
-        # Z has mean 0 and is independent of the rounding error, so the squares add up.
-        total = math.hypot(value, rounding)
-        if total <= value * (1 + NEGLIGIBLE):
-            return Prediction(value, PredictionKind.EXACT, source, stderr)
-        source += f" and rounding of answers, at most {rounding:.4g}"
-        return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
+            rounding = self.answer_rounding
+        return predicted_error(moment, self.n, rounding, "the noise")
 
     def with_workload(self, workload: Workload) -> Self:
         return replace(self, workload=workload)
@@ -281,6 +272,24 @@ class AdditiveMechanism(Mechanism):
         # All noise is in the subspace. Sums may have rounding errors outside the subspace, where no
         # noise hides them. The projection on the subspace removes these errors.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
+
+
+def predicted_error(moment: Estimate, n: int, rounding: FloatArray, noise: str) -> Prediction:
+    """(E ||Z||^2 / m)^(1/2) / n, with at most `rounding` (m,) of each answer, which counts only if
+    it is not negligible.
+    """
+    value = math.sqrt(moment.value / len(rounding)) / n
+    # By the derivative of the square root: d sqrt(x) / sqrt(x) = dx / (2 x).
+    stderr = value * moment.stderr / (2 * moment.value)
+    estimated = "" if moment.samples == 0 else f"; E||Z||^2 from {moment.samples} public draws"
+    source = f"E||Z||^2 of {noise} (JL-L14){estimated}"
+    rounded = math.sqrt(float(np.mean(rounding**2)))
+    # Z has mean 0 and is independent of the rounding error, so the squares add up.
+    total = math.hypot(value, rounded)
+    if total <= value * (1 + NEGLIGIBLE):
+        return Prediction(value, PredictionKind.EXACT, source, stderr)
+    source += f" and rounding of answers, at most {rounded:.4g}"
+    return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
 
 
 def proved(
