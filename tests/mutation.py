@@ -69,6 +69,7 @@ TESTS = {
         "tests/laws/test_mechanisms.py",
         *_of_mechanisms("oracles exact_table exact_proofs exact_sums release_order arguments"),
         *_of_mechanisms("joint_tables cone recursive spectral tight_cone residual_gaussian"),
+        *_of_mechanisms("few_queries"),
     ),
     "mechanisms/interactive": (
         "tests/laws/test_interactive.py",
@@ -90,7 +91,6 @@ TESTS = {
     "mechanisms/second_moments": _of_mechanisms(
         "second_moment pair_marginals exact_sums contracts texts"
     ),
-    "mechanisms/few_queries": _of_mechanisms("few_queries"),
     "mechanisms/selection": _of_mechanisms("selection"),
     "mechanisms/smooth": _of_mechanisms("smooth_noise smooth_summary moment_projection texts"),
     "mechanisms/sparse": (
@@ -106,7 +106,6 @@ TESTS = {
 FAMILIES = {
     "mechanisms/post_processed": ("projected", "fitted", "reduced_answers"),
     "mechanisms/second_moments": ("second_moment", "covariance"),
-    "mechanisms/few_queries": ("additive_noise/few_queries",),
     "mechanisms/selection": ("selection",),
     "mechanisms/smooth": ("smooth_release", "smooth_summary"),
     "mechanisms/sparse": ("sparse_project", "sparse_summary"),

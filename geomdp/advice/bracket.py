@@ -25,7 +25,7 @@ from geomdp.bounds.lines import line_rungs, query_line_rungs
 from geomdp.bounds.packings import DEFAULT_EFFORT
 from geomdp.bounds.problem import MEAN_L2, Problem
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind, Projected, SecondMoment
-from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+from geomdp.mechanisms.additive_noise.base import InexactSumsError
 from geomdp.mechanisms.base import l1_sensitivity
 from geomdp.mechanisms.projected import STANDARD_ERRORS, expected_support_bound, squared_noise_limit
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise

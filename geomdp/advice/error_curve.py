@@ -20,7 +20,7 @@ from geomdp.advice.setting import THOROUGH, Setting
 from geomdp.bounds import RMS
 from geomdp.bounds.problem import Problem
 from geomdp.mechanisms import JL, AdditiveMechanism, Mechanism
-from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+from geomdp.mechanisms.additive_noise.base import InexactSumsError
 from geomdp.mechanisms.base import FixedDataset, l1_sensitivity, predict_on_prior
 from geomdp.privacy import Adjacency, Exact, Privacy
 from geomdp.privacy.definitions import check_privacy, checked_adjacency

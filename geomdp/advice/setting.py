@@ -18,8 +18,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.relaxations import MappedElliptope
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
-from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+from geomdp.mechanisms.additive_noise.base import InexactSumsError, additive_within
 from geomdp.mechanisms.projected import reachable_body
 from geomdp.noise import KNormNoise, half_widths
 from geomdp.noise.base import Noise

@@ -156,7 +156,7 @@ def _compared(value: float, best: float) -> str:
 
 def records_for_half(mechanism: gd.mechanisms.Mechanism) -> int | None:
     """The least n, up to one percent, that halves the predicted error; None beyond 2^20 times n."""
-    from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+    from geomdp.mechanisms.additive_noise.base import InexactSumsError
 
     def error(n: int) -> float | None:
         """The predicted error for n records; None if there are too many for the mechanism."""

@@ -3,13 +3,13 @@ from . import printed as printed
 from . import strategies as strategies
 from .additive_noise.base import AdditiveMechanism as AdditiveMechanism
 from .additive_noise.base import Gaussian as Gaussian
+from .additive_noise.base import Geometric as Geometric
 from .additive_noise.base import Laplace as Laplace
+from .additive_noise.base import LatticeBox as LatticeBox
+from .additive_noise.base import Staircase as Staircase
 from .additive_noise.cone import Cone as Cone
 from .additive_noise.cone import Spectral as Spectral
 from .additive_noise.cone import TightCone as TightCone
-from .additive_noise.few_queries import Geometric as Geometric
-from .additive_noise.few_queries import LatticeBox as LatticeBox
-from .additive_noise.few_queries import Staircase as Staircase
 from .additive_noise.knorm import Ball as Ball
 from .additive_noise.knorm import Ellipsoid as Ellipsoid
 from .additive_noise.knorm import KNorm as KNorm

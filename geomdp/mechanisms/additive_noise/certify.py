@@ -1,10 +1,9 @@
-"""Proofs that noise of a body with float64 parameters is private for all changes (X-GRID)."""
+"""Proofs that noise with float64 parameters is private for all changes (X-GRID)."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import scipy
@@ -39,9 +38,12 @@ from geomdp.mechanisms.additive_noise.sums import (
     ExactPath,
     ExactSums,
     FewRows,
+    MeasuredSums,
     RealRecords,
+    ResidualSums,
     Units,
 )
+from geomdp.mechanisms.base import LARGEST_SUM
 from geomdp.noise import (
     GaussianNoise,
     KNormNoise,
@@ -52,8 +54,10 @@ from geomdp.noise import (
     RecursiveNoise,
 )
 from geomdp.noise.differences import ConeNoise, wishart_difference
+from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.gaussian import isotropic
 from geomdp.noise.knorm import MappedNoise
-from geomdp.noise.rounding import Numbers, Rounded, public_grid
+from geomdp.noise.rounding import Numbers, Rounded, grid_for, public_grid
 from geomdp.privacy import Adjacency
 
 #: Certified slack tau (X-GRID). A rounded release uses the body found in float64, made 1 + tau
@@ -90,12 +94,46 @@ class Origin(enum.Enum):
     CALLER = enum.auto()
 
 
-def proved_body(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -> ExactPath | None:
-    """A proof for noise of a body, or of a cone over one; None if there is none."""
+def proved(
+    noise: Noise,
+    sums: ExactSums,
+    change: Change,
+    law: Callable[[Change], Noise],
+    origin: Origin | None,
+) -> ExactPath | None:
+    """Exact sums with the noise that unseeded releases add; None without a proof for its floats.
+
+    `law` gave `noise` for `change`: what one record can change in the answers. `origin` is that of
+    its parameters; None if no proof for them is known.
+    """
+    if origin is None:
+        return None
+    match sums:
+        case MeasuredSums() | ResidualSums():
+            # The scales were proved in exact arithmetic, for the changes of the measurements.
+            return ExactPath(sums, sums.rounded(noise))
+        case RealRecords():
+            return _proved_on_real_records(noise, sums, change, origin)
+        case Units():
+            change = Change(sums.answers, change.adjacency)
     match noise:
+        case LaplaceNoise() | StaircaseNoise() | GeometricNoise():
+            # A whole sensitivity below 2^53 is exact, and scales are rounded up. The proof for
+            # staircases holds for the floats of epsilon and of the share of a step.
+            exact = change.l1.is_integer() and change.l1 < LARGEST_SUM
+            return ExactPath(sums, sums.rounded(law(change))) if exact else None
+        case LatticeBoxNoise():
+            return ExactPath(sums, sums.rounded(noise))  # units and counts are whole
+        case GaussianNoise():
+            # The noise is isotropic in R^m: its projection on the span, whose basis is rounded, has
+            # the law of `noise`. For squares of whole numbers, the scale of the law is proved.
+            found = law(change)
+            assert isinstance(found, GaussianNoise)
+            grid = grid_for(found.scale) if isinstance(sums, Units) else public_grid(noise)
+            return ExactPath(sums, Rounded([isotropic(noise.dimension, found.scale)], grid))
         case ConeNoise() | PairedNoise():
-            found = _exact_cone(noise, sums, change)
-            return None if found is None else ExactPath(sums, sums.rounded(found))
+            cone = _exact_cone(noise, sums, change)
+            return None if cone is None else ExactPath(sums, sums.rounded(cone))
         case KNormNoise() if origin in (Origin.CHANGES, Origin.CALLER):
             return _of_body(noise, noise, sums, change, origin)
         case RecursiveNoise() if noise.undivided is not None:
@@ -109,7 +147,7 @@ def _of_rows(rows: FewRows | None, sums: ExactSums) -> ExactPath | None:
     return None if rows is None else ExactPath(sums, sums.rounded(rows.noise), rows.slack, rows)
 
 
-def proved_on_real_records(
+def _proved_on_real_records(
     noise: Noise, sums: RealRecords, change: Change, origin: Origin
 ) -> ExactPath | None:
     """A proof for noise on sums of real records; None if there is none."""
@@ -312,22 +350,15 @@ def pulled_back(
     return moved @ inverse.T, float(rounding + solved)
 
 
-def euclidean(first: FloatArray, second: FloatArray) -> FloatArray:
+def longest_difference(images: FloatArray, adjacency: Adjacency, order: float = 2.0) -> float:
+    """Largest l_p distance (p = `order`) of two rows of `images` (N, r); of a row to 0 if added."""
     from scipy.spatial.distance import cdist  # slow import
 
-    return np.asarray(cdist(first, second))
-
-
-def longest_difference(
-    images: FloatArray,
-    adjacency: Adjacency,
-    metric: Callable[[FloatArray, FloatArray], FloatArray] = euclidean,
-) -> float:
-    """Largest distance between two rows of `images` (N, r); under add/remove, from a row to 0."""
+    others = images
     if adjacency is Adjacency.ADD_REMOVE:
-        return float(metric(images, np.zeros((1, images.shape[1]))).max())
-    starts = range(0, len(images), ROWS)
-    return max(float(metric(images[i : i + ROWS], images).max()) for i in starts)
+        others = np.zeros((1, images.shape[1]))
+    blocks = (images[i : i + ROWS] for i in range(0, len(images), ROWS))
+    return max(float(cdist(block, others, "minkowski", p=order).max()) for block in blocks)
 
 
 def proved_bound(longest: float, error: float, rank: int) -> float:
@@ -415,41 +446,30 @@ def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adja
 
 def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:
     """A proved bound on gauges of all differences of rows, known up to `error`; may be infinite."""
-    from scipy.spatial.distance import cdist  # slow import
-
     dimension = images.shape[1]
     match body:
         case Box():
             if not (body.lower == -body.upper).all() or not (body.upper > 0).all():
                 return np.inf
-            scaled, inner = images / body.upper, float(body.upper.min())
-            longest = longest_difference(scaled, adjacency, partial(cdist, metric="chebyshev"))
+            images, order, radius, inner = images / body.upper, np.inf, 1.0, body.upper.min()
         case Ball():
-            longest, inner = longest_difference(images, adjacency) / body.r, body.r
+            order, radius, inner = 2.0, body.r, body.r
         case CrossPolytope():
-            longest = longest_difference(images, adjacency, partial(cdist, metric="cityblock"))
-            longest, inner = longest / body.r, body.r / np.sqrt(dimension)
+            order, radius, inner = 1.0, body.r, body.r / np.sqrt(dimension)
         case LpBall():
-            metric = partial(cdist, metric="minkowski", p=body.p)
-            longest = longest_difference(images, adjacency, metric) / body.r
-            inner = body.r * min(1.0, dimension ** (0.5 - 1 / body.p))
+            order, radius = body.p, body.r
+            inner = radius * min(1.0, dimension ** (0.5 - 1 / order))
         case Product():
-            return _product_bound(body, images, error, adjacency)
+            # The gauge of a product is the largest gauge of a factor.
+            ends = np.cumsum([factor.dimension for factor in body.bodies])[:-1]
+            pairs = zip(body.bodies, np.split(images, ends, axis=1), strict=True)
+            return max(_gauge_bound(factor, own, error, adjacency) for factor, own in pairs)
         case _:
             return np.inf
+    longest = longest_difference(images, adjacency, order) / radius
     # The body contains a ball of radius `inner`, so an error e changes a gauge by <= e / inner.
     # The factors 1.001 and 1 + 1e-10 cover the rounding errors of powers and quotients.
     return proved_bound(longest, 1.001 * error / inner, dimension) * (1 + 1e-10)
-
-
-def _product_bound(body: Product, images: FloatArray, error: float, adjacency: Adjacency) -> float:
-    """The largest bound of a factor, because a product's gauge is the largest gauge of a factor."""
-    start, bound = 0, 0.0
-    for factor in body.bodies:
-        stop = start + factor.dimension
-        bound = max(bound, _gauge_bound(factor, images[:, start:stop], error, adjacency))
-        start = stop
-    return bound
 
 
 def _whole(values: FloatArray) -> bool:

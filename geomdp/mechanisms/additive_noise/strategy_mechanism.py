@@ -286,6 +286,8 @@ class Matrix(StrategyMechanism):
     ('Haar wavelet', 0.007)
     """
 
+    accepts = (PureDP, ZCDP, ApproxDP)
+
     def __post_init__(self) -> None:
         if self.strategy is not None and not isinstance(self.privacy, PureDP):
             raise ValueError(
