@@ -104,7 +104,7 @@ TESTS = {
 }
 #: Families of mechanisms with a row in `TESTS`, and their modules in `geomdp/mechanisms`.
 FAMILIES = {
-    "mechanisms/post_processed": ("projected", "fitted", "reduced_answers"),
+    "mechanisms/post_processed": ("projected", "reduced_answers"),
     "mechanisms/second_moments": ("second_moment", "covariance"),
     "mechanisms/selection": ("selection",),
     "mechanisms/smooth": ("smooth_release", "smooth_summary"),

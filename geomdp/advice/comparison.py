@@ -40,11 +40,11 @@ from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Predicti
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.knorm import is_around_differences_alone
 from geomdp.mechanisms.base import FixedDataset, predict_on_prior
-from geomdp.mechanisms.fitted import Fitted
 from geomdp.mechanisms.projected import (
     MAX_DRAWS,
     MAX_NUMBERS,
     MIN_DRAWS,
+    Fitted,
     reachable_body,
     squared_noise_limit,
     tried_projector,

@@ -22,7 +22,6 @@ from .base import Prediction as Prediction
 from .base import PredictionKind as PredictionKind
 from .base import Release as Release
 from .covariance import Covariance as Covariance
-from .fitted import Fitted as Fitted
 from .interactive.iterative import AllParities as AllParities
 from .interactive.iterative import EnumeratedQueries as EnumeratedQueries
 from .interactive.iterative import IterativeConstruction as IterativeConstruction
@@ -39,6 +38,7 @@ from .interactive.updates import SparseMultiplicativeWeights as SparseMultiplica
 from .printed import PRINTED_STOPPING as PRINTED_STOPPING
 from .printed import printed_shortcut_step as printed_shortcut_step
 from .printed import printed_smooth_scale as printed_smooth_scale
+from .projected import Fitted as Fitted
 from .projected import Projected as Projected
 from .projected import Shrunk as Shrunk
 from .reduced_answers import JL as JL

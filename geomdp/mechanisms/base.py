@@ -553,6 +553,62 @@ def _in_words(workload: Workload) -> str:
     return text if len(text) <= LONGEST else type(workload).__name__
 
 
+class PostProcessed(Mechanism):
+    """A mechanism that reads the records only through `inner`, whose guarantee it keeps (GEN-2).
+
+    A release calls the single steps of `inner`, but not `inner.release`, so the ledger pays once.
+    """
+
+    inner: Mechanism
+
+    def __init__(self, inner: Mechanism) -> None:
+        self.inner = inner
+        self.workload, self.n, self.adjacency = inner.workload, inner.n, inner.adjacency
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.inner!r})"
+
+    # `guarantee` is an attribute in the base class. Here it is a property, because the guarantee of
+    # `inner` may need a set-up first.
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """The guarantee of `inner`."""
+        return self.inner.guarantee
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        return self.inner.sampler
+
+    @property
+    def grid(self) -> int | None:
+        return self.inner.grid
+
+    def with_n(self, n: int) -> Self:
+        twin = super().with_n(n)
+        twin.inner = self.inner.with_n(n)
+        return twin
+
+    def with_workload(self, workload: Workload) -> Self:
+        return type(self)(self.inner.with_workload(workload))
+
+    def set_up(self) -> None:
+        self.inner.set_up()
+
+    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        return self.inner.measured(records)
+
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
+        """Draw the noise of `inner`; the returned function maps sums to the answers of `inner`."""
+        return self.inner.private(rng)
+
+    def _require_replace_one(self, why: str) -> None:
+        if self.adjacency is not Adjacency.REPLACE_ONE:
+            raise ValueError(
+                f"{type(self).__name__} needs replace-one, got add/remove, where the number of "
+                f"records is private: {why}, so no error bound holds for every data set"
+            )
+
+
 # Predicted error on a public data set, by simulation.
 
 

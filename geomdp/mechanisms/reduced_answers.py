@@ -21,9 +21,8 @@ from geomdp.geometry.jl import GaussianMap, JLLaw
 from geomdp.geometry.projection import Projector
 from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Privatiser
+from geomdp.mechanisms.base import Mechanism, PostProcessed, Prediction, PredictionKind, Privatiser
 from geomdp.mechanisms.projected import (
-    PostProcessed,
     PostProcessedNoise,
     SupportBound,
     allowed_gap,

@@ -23,6 +23,7 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
 from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.base import (
     LARGEST_SUM,
+    PostProcessed,
     Prediction,
     PredictionKind,
     Privatiser,
@@ -30,7 +31,6 @@ from geomdp.mechanisms.base import (
     once,
     quotients,
 )
-from geomdp.mechanisms.projected import PostProcessed
 from geomdp.noise.base import Noise
 from geomdp.noise.differences import ConeNoise
 from geomdp.noise.gaussian import GaussianNoise
