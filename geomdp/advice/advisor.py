@@ -31,7 +31,7 @@ from geomdp.advice.setting import (
 )
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind
 from geomdp.mechanisms.base import l1_sensitivity
-from geomdp.mechanisms.strategies.column_strategies import least_energy, strategy_columns
+from geomdp.mechanisms.strategies.residual_scales import least_energy, strategy_columns
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.definitions import check_privacy, checked_adjacency, gaussian_scale
 from geomdp.workloads import ProductQueries, Workload, WorkloadSizeError, explicit_answers

@@ -17,7 +17,6 @@ from geomdp.data.files import source_of
 from geomdp.data.tallies import CountedRecords, Tallies, count_records, tables_of
 from geomdp.mechanisms import Hierarchical, Matrix
 from geomdp.mechanisms.strategies import WeightedMarginals
-from geomdp.mechanisms.strategies.column_strategies import soft_levels
 from geomdp.mechanisms.strategies.design import (
     LaplaceCells,
     SimplexCells,
@@ -26,7 +25,7 @@ from geomdp.mechanisms.strategies.design import (
     covering_designs,
 )
 from geomdp.mechanisms.strategies.histograms import reconstruct
-from geomdp.mechanisms.strategies.tables import Interactions, TableMap
+from geomdp.mechanisms.strategies.tables import Interactions, TableMap, soft_levels
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.knorm import sum_of_images
 from geomdp.privacy import Adjacency, PureDP

@@ -13,17 +13,15 @@ import pytest
 import geomdp as gd
 from geomdp._numerics.linalg import zero_sum_basis
 from geomdp.mechanisms import Laplace, Matrix, ResidualGaussian
-from geomdp.mechanisms.strategies import column_strategies, residual_scales
-from geomdp.mechanisms.strategies.column_strategies import (
-    best_precision,
-    least_energy,
-    strategy_columns,
-)
+from geomdp.mechanisms.strategies import residual_scales
 from geomdp.mechanisms.strategies.residual_scales import (
     ProfileCost,
     TableCost,
+    best_precision,
     capped_cost,
+    least_energy,
     replace_one_classes,
+    strategy_columns,
 )
 from geomdp.noise.gaussian import ResidualNoise, proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
@@ -257,7 +255,7 @@ def test_the_advisor_prints_the_ratio_to_the_svd_bound(monkeypatch):
     assert not any(
         "SVD" in reason for reason in gd.advise(ORACLES[1][0], n=100, privacy=PureDP(1.0)).reasons
     )
-    monkeypatch.setattr(column_strategies, "MAX_DIMENSION", 5)
+    monkeypatch.setattr(residual_scales, "MAX_DIMENSION", 5)
     assert least_energy(Residuals(ORACLES[1][0]), ADD) is None
 
 

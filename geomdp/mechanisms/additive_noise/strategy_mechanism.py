@@ -21,7 +21,6 @@ from geomdp.mechanisms.additive_noise.certify import Origin
 from geomdp.mechanisms.additive_noise.knorm import least_trace_root
 from geomdp.mechanisms.additive_noise.sums import Change, ExactSums, MeasuredSums, ResidualSums
 from geomdp.mechanisms.base import checked_workload
-from geomdp.mechanisms.strategies.column_strategies import strategy_columns
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
     Design,
@@ -38,7 +37,11 @@ from geomdp.mechanisms.strategies.histograms import (
     SoftBins,
     Tree,
 )
-from geomdp.mechanisms.strategies.residual_scales import ResidualScales, best_scales
+from geomdp.mechanisms.strategies.residual_scales import (
+    ResidualScales,
+    best_scales,
+    strategy_columns,
+)
 from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.noise import GaussianNoise, Part
 from geomdp.noise.gaussian import ResidualNoise, doublings, proved_gaussian_scale

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import zero_sum_basis
+from geomdp._numerics.linalg import RANK_TOLERANCE, zero_sum_basis
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type
 from geomdp.data.tallies import MAX_CELLS as MAX_COUNTED
 from geomdp.data.tallies import MAX_WHOLE, Counts, RecordCounts
-from geomdp.mechanisms.strategies.column_strategies import soft_levels
 from geomdp.mechanisms.strategies.design import (
     ENTRY_UNIT,
     Blocks,
@@ -539,6 +538,28 @@ def softened(
         workload.workload.table_weights.tolist(),
     )
     return small, {i: shares}
+
+
+def soft_levels(factor: FloatArray) -> tuple[IntArray, FloatArray] | None:
+    """The numbers (s,) of s < l levels, and the shares S (s, l) in them of all levels.
+
+    The `factor` W (queries, l) is then W' S with the columns W' of these levels. Shares are
+    multiples of 2^-24 that add up to exactly 1. None if there are no such levels.
+    """
+    # The point farthest from a point or a plane is a corner of the hull of all points.
+    centred = factor.T - factor.mean(axis=1)
+    chosen = [int((centred**2).sum(axis=1).argmax())]
+    rest = factor.T - factor[:, chosen[0]]
+    while np.abs(rest).max() > RANK_TOLERANCE * np.abs(factor).max():
+        chosen.append(int((rest**2).sum(axis=1).argmax()))
+        axis = rest[chosen[-1]] / np.linalg.norm(rest[chosen[-1]])
+        rest = rest - (rest @ axis)[:, None] * axis
+    chosen.sort()
+    ends = np.vstack([factor[:, chosen], np.ones(len(chosen))])
+    whole = np.vstack([factor, np.ones(factor.shape[1])])
+    shares = np.rint(np.linalg.lstsq(ends, whole)[0] * ENTRY_UNIT) / ENTRY_UNIT
+    exact = (shares >= 0).all() and (ends @ shares == whole).all()
+    return (np.array(chosen), shares) if exact and len(chosen) < factor.shape[1] else None
 
 
 def _subsets(columns: Sequence[int], least: int, most: int) -> list[ColumnSet]:
