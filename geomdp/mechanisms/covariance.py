@@ -62,13 +62,10 @@ class Covariance:
     with 1 + c^2 times the noise of `SecondMoment` for records in the unit ball of R^(d + 1). Its
     first row gives the noisy mean mu, and the rest gives the noisy second moments M. S(X) is the
     matrix nearest to Y = M - mu mu^T that is psd with trace at most min(1, max(0, tr Y)). The
-    answers are svec(S(X)) of length m = d (d + 1) / 2: the upper triangle, with entries off the
-    diagonal multiplied by sqrt(2).
-
-    This class is not a `Mechanism`, because a covariance is not a mean of answers of single
-    records. The parameters of `SecondMoment`, except `shrink`, have the same meaning here.
+    answers are svec(S(X)) (m,). Parameters, svec and m are as for `SecondMoment`, without `shrink`.
     ``ValueError`` under add/remove: M - mu mu^T is an estimate of the covariance only if sums are
-    divided by the number of records, which is private there.
+    divided by the number of records, which is private there. This class is not a `Mechanism`,
+    because a covariance is not a mean of answers of single records.
 
     Notes
     -----
@@ -213,8 +210,7 @@ class Covariance:
     def set_up(self) -> None:
         """Do all work that depends on public arguments alone, so that it cannot fail later."""
         self.inner.set_up()
-        if self.grid is not None:
-            _ = self._rounded
+        _ = None if self.grid is None else self._rounded
 
     @cached_property
     def _rounded(self) -> Rounded:
@@ -252,14 +248,10 @@ class Covariance:
             self, guarantee, ledger, set_up=set_up, read=lambda: read(records), draw=draw
         )
 
-    def _chunks(self, records: Records | Iterable[Records]) -> Iterator[FloatArray]:
-        d = self.workload.d
-        given = clipped_to_ball(records, d) if self.clip else records
-        return self.workload.universe.chunks(given, CHUNK_ROWS)
-
     def _lifted(self, records: Records | Iterable[Records]) -> Iterator[FloatArray]:
         """Chunks (b, d + 1) of the lifted records (c, x)."""
-        for chunk in self._chunks(records):
+        given = clipped_to_ball(records, self.workload.d) if self.clip else records
+        for chunk in self.workload.universe.chunks(given, CHUNK_ROWS):
             yield np.column_stack([np.full(len(chunk), self.corner), chunk])
 
     def _sums(self, records: Records | Iterable[Records]) -> tuple[int, FloatArray]:
@@ -281,9 +273,9 @@ class Covariance:
 
     @property
     def _real_records(self) -> RealRecords:
-        assert self.inner.exact_path is not None
-        assert isinstance(self.inner.exact_path.sums, RealRecords)
-        return self.inner.exact_path.sums
+        path = self.inner.exact_path
+        assert path is not None and isinstance(path.sums, RealRecords)
+        return path.sums
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Private covariance (m,) from svec of the sum of y y^T over lifted records y = (c, x)."""

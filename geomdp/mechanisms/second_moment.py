@@ -73,11 +73,9 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
 # Shrinkage towards multiples of the identity, if noise can explain the difference.
 
 #: Number of public draws of the noise, and rank of the limit among the largest eigenvalues of their
-#: traceless parts. If the true matrix is a multiple of the identity, the noise exceeds the limit
-#: with probability 5 / 1001; the noisy matrix is then not shrunk, and the error is several times
-#: larger (at d = 50, n = 5000: 0.095 instead of 0.015). At 10 / 1001, shrinkage would gain much
-#: less on isotropic data. At 1 / 1001, a true matrix with one large eigenvalue would be shrunk more
-#: often, which could multiply errors by up to 1.2 (at d = 20, n = 100).
+#: traceless parts. A multiple of the identity is not shrunk with probability 5 / 1001, and its error
+#: is then several times larger. At 10 / 1001, shrinkage would gain much less on isotropic data. At
+#: 1 / 1001, it could multiply errors by up to 1.2 for a matrix with one large eigenvalue.
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -152,20 +150,14 @@ class SecondMoment(PostProcessed):
     density on the psd matrices A proportional to e^(-rate tr A). The rate is epsilon / 2 under
     replace-one and epsilon under add/remove. Under replace-one the number of records is public, so
     the cone noise on it is known, and a known multiple of the identity is subtracted, which lowers
-    the variance of Z (X-CONE). For other definitions of privacy Z is Gaussian.
+    the variance of Z (X-CONE). For other definitions of privacy Z is Gaussian. The answers are
+    svec(M(X)), (m,) with m = d (d + 1) / 2: the upper triangle, with entries off the diagonal
+    multiplied by sqrt(2). Other parameters than these are those of `AdditiveMechanism`.
 
     Parameters
     ----------
     workload : geomdp.workloads.SecondMoment
-        The workload of records of dimension d; ``ValueError`` for any other. The answers are
-        svec(M(X)), (m,) with m = d (d + 1) / 2: the upper triangle, with entries off the diagonal
-        multiplied by sqrt(2).
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP, ZCDP or ApproxDP
-        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
-    adjacency : Adjacency
-        Neighbour relation.
+        The workload of records of dimension d; ``ValueError`` for any other.
     clip : bool
         Whether records of norm above 1 are scaled to norm 1, or raise ``ValueError``.
     shrink : bool
@@ -246,13 +238,11 @@ class SecondMoment(PostProcessed):
         m, d, n, size = self.workload.n_queries, self.body.d, self.n, self._size
         # The noise is symmetric, so half of E (tr Z)^2 is due to negative traces.
         lost = (1 - 1 / d) * size.trace / 2
-        alone = "E||Z||^2 / n^2 (X-TRACE, JL-L13)"
+        energy, source = size.energy, "E||Z||^2 / n^2 (X-TRACE, JL-L13)"
         if self.shrink:
-            total = math.sqrt(size.energy) + math.sqrt(self._traceless_energy)
-            bounds = {"noise and shrinkage, X-TRACE and the triangle inequality": total**2}
-        else:
-            bounds = {alone: size.energy}
-        bounds = {source: (square + lost) / n**2 for source, square in bounds.items()}
+            energy = (math.sqrt(energy) + math.sqrt(self._traceless_energy)) ** 2
+            source = "noise and shrinkage, X-TRACE and the triangle inequality"
+        bounds = {source: (energy + lost) / n**2}
         if self.adjacency is Adjacency.REPLACE_ONE:
             if not self.shrink:
                 pure = isinstance(self.inner, Cone)
@@ -296,8 +286,7 @@ class SecondMoment(PostProcessed):
 
     def set_up(self) -> None:
         super().set_up()
-        if self.shrink:
-            _ = self._noise_limit
+        _ = self._noise_limit if self.shrink else None
 
     def process(self, noisy: FloatArray) -> FloatArray:
         if self.shrink:
@@ -402,13 +391,11 @@ def wishart_energy(d: int, rate: float, *, centred: bool, freedom: int | None = 
 class PairMarginals(PostProcessed):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
-    The scaled records x / sqrt(d) lie in the unit ball. Let N be the release of `SecondMoment`
-    (`inner`) on them. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records
-    with x_i = x_j = 1. Under add/remove, where there can be more than n records, it is clipped at 0
-    only.
-
-    The parameters of `SecondMoment`, except `clip` and `shrink`, have the same meaning here. The
-    workload is `Marginals(d, 2)`; ``ValueError`` for any other.
+    Let N be the release of `SecondMoment` (`inner`) on the scaled records x / sqrt(d), which lie in
+    the unit ball. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records with
+    x_i = x_j = 1. Under add/remove, where there can be more than n records, it is clipped at 0
+    only. Parameters are those of `AdditiveMechanism`; the workload is `Marginals(d, 2)`, and
+    ``ValueError`` for any other.
 
     Notes
     -----

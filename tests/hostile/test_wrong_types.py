@@ -17,10 +17,10 @@ from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.mechanisms.additive_noise.strategy_mechanism import (
     best_design,
-    hierarchical_strategies,
-    laplace_strategies,
+    strategies_for,
 )
 from geomdp.mechanisms.base import FixedDataset, predict_on_prior
+from geomdp.mechanisms.strategies.design import LaplaceCells, SimplexCells
 from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.plotting.pictures import slice_outline
@@ -157,10 +157,10 @@ def test_a_schema_of_other_things_than_columns_is_a_value_error():
         Schema(("smoker",))
 
 
-@pytest.mark.parametrize("find", [laplace_strategies, hierarchical_strategies])
-def test_strategies_of_something_else_than_a_workload_are_a_value_error(find):
+@pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()])
+def test_strategies_of_something_else_than_a_workload_are_a_value_error(cells):
     with pytest.raises(ValueError, match="workload must be a Workload, got str"):
-        find("marginals")
+        strategies_for("marginals", cells)
 
 
 @pytest.mark.parametrize("wrong", ["1-DP", 1.0, None])

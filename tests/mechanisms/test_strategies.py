@@ -16,8 +16,7 @@ from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.mechanisms import Ellipsoid, Gaussian, Hierarchical, KNorm, Matrix
 from geomdp.mechanisms.additive_noise.strategy_mechanism import (
     best_design,
-    hierarchical_strategies,
-    laplace_strategies,
+    strategies_for,
 )
 from geomdp.mechanisms.strategies import (
     Haar,
@@ -74,7 +73,10 @@ WORKLOADS = [
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_energy_is_that_of_the_noise(workload, adjacency):
     """At epsilon = 1/2, E||Z||^2 of the noise of a design is 4 times the energy of the design."""
-    for strategy in laplace_strategies(workload) + hierarchical_strategies(workload):
+    for strategy in [
+        *strategies_for(workload, LaplaceCells()),
+        *strategies_for(workload, SimplexCells()),
+    ]:
         design = strategy.design(workload, adjacency)
         noise = design.noise(0.5)
         assert noise.second_moment().value == pytest.approx(4 * design.energy, rel=1e-9)
@@ -120,7 +122,7 @@ def test_measurements_stay_within_the_budget(workload, adjacency):
     answers = explicit_answers(workload)
     pairs = itertools.permutations(answers, 2)
     moves = [a - b for a, b in pairs] if adjacency is REPLACE else [*answers]
-    for strategy in laplace_strategies(workload):
+    for strategy in strategies_for(workload, LaplaceCells()):
         noise = strategy.design(workload, adjacency).noise(1.0)
         matrices = [sp.csr_array(part.matrix).toarray() for part in noise.parts]
         assert all(isinstance(part.noise, LaplaceNoise) for part in noise.parts)

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,17 +57,8 @@ from geomdp.workloads.tables import ProductQueries, TableQueries
 MAX_QUICK = 1 << 8
 
 
-def laplace_strategies(workload: Workload) -> list[Strategy]:
-    """Strategies with Laplace noise that apply to `workload`, simplest first."""
-    return _strategies(workload, LaplaceCells())
-
-
-def hierarchical_strategies(workload: Workload) -> list[Strategy]:
-    """Strategies that apply to `workload`, with the K-norm noise of `SimplexCells`."""
-    return _strategies(workload, SimplexCells())
-
-
-def _strategies(workload: Workload, cells: CellNoise) -> list[Strategy]:
+def strategies_for(workload: Workload, cells: CellNoise) -> list[Strategy]:
+    """Strategies with the noise `cells` that apply to `workload`, simplest first."""
     workload = enumerable(workload)
     laplace = isinstance(cells, LaplaceCells)
     found: list[Strategy] = []
@@ -76,9 +67,7 @@ def _strategies(workload: Workload, cells: CellNoise) -> list[Strategy]:
     if laplace and sign_products(workload) is not None:
         found.append(WeightedSigns())
     if isinstance(workload, MarginalTables):
-        # `WeightedMarginals` already tries the histogram, the table of all columns, if it has at
-        # most 2^20 cells.
-        return found
+        return found  # `WeightedMarginals` already tries the histogram of at most 2^20 cells
     if _listed(workload, MAX_LISTED):
         found.append(Tree(cells))
         if laplace:
@@ -133,11 +122,10 @@ def enumerable(workload: Workload) -> Workload:
 class StrategyMechanism(AdditiveMechanism):
     """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus public constants, for the histogram h."""
 
-    strategy: Strategy | None = None
+    #: The noise of the strategies that are compared if no `strategy` is given.
+    cells: ClassVar[CellNoise]
 
-    @abc.abstractmethod
-    def _strategies(self) -> Sequence[Strategy]:
-        """The strategies that are compared if no `strategy` is given."""
+    strategy: Strategy | None = None
 
     def law(self, change: Change) -> MappedNoise:
         """Noise on sums of answer vectors, with one part for each measurement."""
@@ -147,7 +135,10 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _design(self) -> Design:
-        tried = self._strategies() if self.strategy is None else [self.strategy]
+        if self.strategy is None:
+            tried = strategies_for(self.workload, self.cells)
+        else:
+            tried = [self.strategy]
         return best_design(tried, self.workload, self.adjacency)
 
     @property
@@ -230,11 +221,8 @@ class Hierarchical(StrategyMechanism):
     0.0078
     """
 
-    accepts, origin = (PureDP,), Origin.FORMULA
+    accepts, origin, cells = (PureDP,), Origin.FORMULA, SimplexCells()
     privacy: PureDP
-
-    def _strategies(self) -> list[Strategy]:
-        return hierarchical_strategies(self.workload)
 
 
 class Matrix(StrategyMechanism):
@@ -289,7 +277,7 @@ class Matrix(StrategyMechanism):
     ('Haar wavelet', 0.007)
     """
 
-    accepts = (PureDP, ZCDP, ApproxDP)
+    accepts, cells = (PureDP, ZCDP, ApproxDP), LaplaceCells()
 
     def __post_init__(self) -> None:
         if self.strategy is not None and not isinstance(self.privacy, PureDP):
@@ -302,9 +290,6 @@ class Matrix(StrategyMechanism):
     @property
     def origin(self) -> Origin:
         return Origin.FORMULA if isinstance(self.privacy, PureDP) else Origin.SOLVER
-
-    def _strategies(self) -> list[Strategy]:
-        return laplace_strategies(self.workload)
 
     @property
     def design(self) -> str:
@@ -481,7 +466,4 @@ class ResidualGaussian(AdditiveMechanism):
 
 def _precisions(scales: FloatArray, doubled: FloatArray) -> FloatArray:
     """1 / s_A (sets,) for the scales sqrt(2^t s_A), where `doubled` is 2^t; 0 if s_A is 0."""
-    found = np.zeros_like(scales)
-    moving = scales > 0
-    found[moving] = doubled[moving] / scales[moving] ** 2
-    return found
+    return np.divide(doubled, scales**2, out=np.zeros_like(scales), where=scales > 0)

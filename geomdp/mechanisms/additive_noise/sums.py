@@ -1,9 +1,4 @@
-"""What one record can change in the sums of answers, and how these sums become exact.
-
-Whole answers have exact sums. On small universes, other answers are rounded to a unit. Entries of
-real records and products of entries are rounded to multiples of 2^-40 and 2^-80. Counts of cells,
-other measurements of the histogram, and residuals of tables are whole multiples of a unit.
-"""
+"""What one record can change in the sums of answers, and how these sums become exact."""
 
 from __future__ import annotations
 
