@@ -273,9 +273,9 @@ class Covariance:
 
     @property
     def _real_records(self) -> RealRecords:
-        path = self.inner.exact_path
-        assert path is not None and isinstance(path.sums, RealRecords)
-        return path.sums
+        assert self.inner.exact_path is not None
+        assert isinstance(self.inner.exact_path.sums, RealRecords)
+        return self.inner.exact_path.sums
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Private covariance (m,) from svec of the sum of y y^T over lifted records y = (c, x)."""

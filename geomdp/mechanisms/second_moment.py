@@ -73,8 +73,8 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
 # Shrinkage towards multiples of the identity, if noise can explain the difference.
 
 #: Number of public draws of the noise, and rank of the limit among the largest eigenvalues of their
-#: traceless parts. A multiple of the identity is not shrunk with probability 5 / 1001, and its error
-#: is then several times larger. At 10 / 1001, shrinkage would gain much less on isotropic data. At
+#: traceless parts. With probability 5 / 1001, a multiple of the identity is not shrunk, and its
+#: error is several times larger. At 10 / 1001, shrinkage would gain much less on isotropic data. At
 #: 1 / 1001, it could multiply errors by up to 1.2 for a matrix with one large eigenvalue.
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.

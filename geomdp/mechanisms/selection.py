@@ -62,23 +62,9 @@ class Selection(abc.ABC):
     Without a seed, and if answers on single records are whole numbers with sums below 2^53, eps-DP
     also holds on the computer: sums are exact and the choice is decided exactly.
 
-    Parameters
-    ----------
-    workload : Workload
-        The queries to choose from, at least 2 and at most 8192. Their answers are means over the
-        records.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        The guarantee of one release; epsilon is from 1e-12 to 1e12.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range, a spread that is 0 or not finite, or if the largest l1 norm of
-        an answer vector is outside 1e-60 to 1e60.
+    Parameters and errors are those of `AdditiveMechanism`. `workload` holds the queries to choose
+    from, at least 2 and at most 8192, `privacy` is a `PureDP`, and the spread must be finite and
+    above 0.
 
     Examples
     --------
@@ -273,8 +259,8 @@ LONGEST, NODES = 2.0, 24
 class ReportNoisyMax(Selection):
     """Choose the query with the largest sum after adding Laplace noise of scale R / eps.
 
-    R is the spread of the scores. The mechanism is Dwork-Roth's report-noisy-max (Claim 3.9).
-    `PermuteAndFlip` uses exponential noise instead, and its bound `loss` is never larger.
+    R is the spread of the scores. This is Dwork-Roth's report-noisy-max (Claim 3.9). The bound
+    `loss` of `PermuteAndFlip` is never larger.
 
     Privacy: eps-DP. For a query j, fix the noise on all other sums. Query j is chosen if its noise
     is above a threshold, which moves by at most R between neighbours. On the computer, and for the
@@ -313,7 +299,7 @@ class ReportNoisyMax(Selection):
         return self.scale / self.n * float(brentq(excess, 0.0, 2000.0))
 
     def _law(self, scores: FloatArray) -> FloatArray:
-        return _law_of_largest(scores, _laplace_density, _laplace_distribution, -FAR)
+        return _law_of_largest(scores, _laplace, -FAR)
 
 
 class PermuteAndFlip(Selection):
@@ -349,19 +335,16 @@ class PermuteAndFlip(Selection):
         return self.scale / self.n * max(0.0, math.log(ratio))
 
     def _law(self, scores: FloatArray) -> FloatArray:
-        return _law_of_largest(scores, _exponential_density, _exponential_distribution, 0.0)
+        return _law_of_largest(scores, _exponential, 0.0)
 
 
 def _law_of_largest(
-    scores: FloatArray,
-    density: Callable[[FloatArray], FloatArray],
-    distribution: Callable[[FloatArray], FloatArray],
-    least: float,
+    scores: FloatArray, noise: Callable[[FloatArray], tuple[FloatArray, FloatArray]], least: float
 ) -> FloatArray:
     """Probability (m,) that score s_j plus its noise is the largest; scores in units of the scale.
 
     It is the integral over v of f(v - s_j) prod over i != j of F(v - s_i), for the density f and
-    the distribution function F of noise above `least`. Cost: O(m^2).
+    the distribution function F of noise above `least`; `noise` gives both. Cost: O(m^2).
     """
     # The largest noisy score is at least the largest score plus the least noise.
     begin, end = scores.max() + least, scores.max() + FAR
@@ -374,26 +357,19 @@ def _law_of_largest(
     law = np.zeros(len(scores))
     for low, high in pairwise(corners):
         levels = (high + low) / 2 + (high - low) / 2 * nodes
-        apart = levels[:, None] - scores
-        below = distribution(apart)
+        density, below = noise(levels[:, None] - scores)
         others = np.ones_like(below)
         others[:, 1:] *= np.cumprod(below[:, :-1], axis=1)
         others[:, :-1] *= np.cumprod(below[:, :0:-1], axis=1)[:, ::-1]
-        law += (high - low) / 2 * (weights @ (density(apart) * others))
+        law += (high - low) / 2 * (weights @ (density * others))
     return np.asarray(law / law.sum())
 
 
-def _laplace_density(x: FloatArray) -> FloatArray:
-    return np.exp(-np.abs(x)) / 2
+def _laplace(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    tail = np.exp(-np.abs(x)) / 2
+    return tail, np.where(x > 0, 1 - tail, tail)
 
 
-def _laplace_distribution(x: FloatArray) -> FloatArray:
-    return np.where(x > 0, 1 - np.exp(-np.abs(x)) / 2, np.exp(-np.abs(x)) / 2)
-
-
-def _exponential_density(x: FloatArray) -> FloatArray:
-    return np.where(x > 0, np.exp(-np.abs(x)), 0.0)
-
-
-def _exponential_distribution(x: FloatArray) -> FloatArray:
-    return np.where(x > 0, -np.expm1(-np.abs(x)), 0.0)
+def _exponential(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    above = x > 0
+    return np.where(above, np.exp(-np.abs(x)), 0.0), np.where(above, -np.expm1(-np.abs(x)), 0.0)

@@ -235,17 +235,9 @@ MOST_TRIED = 1 << 12
 NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
-class DegreeRule(abc.ABC):
-    """A rule for the number t >= 2 of degrees (0 to t - 1) in each of d variables."""
-
-    @abc.abstractmethod
-    def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The number t for n records, K = `smoothness` and the noise at each t; all are public."""
-
-
 @dataclass(frozen=True)
-class TheoremDegree(DegreeRule):
-    """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in Wang et al. 2013 (SM-A1).
+class TheoremDegree:
+    """The number of degrees nearest to n^(1 / (2 d + K)), at least 2 (Wang et al. 2013, SM-A1).
 
     n is the number of records, d the number of variables, and K the number of bounded derivatives.
 
@@ -260,19 +252,17 @@ class TheoremDegree(DegreeRule):
     """
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
+        """The number t of degrees in each variable; all arguments are public."""
         del noise_at
         return int(max(2, round(n ** (1 / (2 * d + smoothness)))))
 
 
 @dataclass(frozen=True)
-class LeastPredictedError(DegreeRule):
-    """The least t tried whose predicted error is at most 5% above the least predicted error.
-
-    With `WeightedLaplace` noise, additional degrees change `predicted_error` little, and the rule
-    avoids their cost.
-    """
+class LeastPredictedError:
+    """The least t tried whose predicted error is at most 5% above the least predicted error."""
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
+        """As for `TheoremDegree`; additional degrees of little use would cost time."""
         del n
         tried: dict[int, float] = {}
         for degree in self._candidates(d):
@@ -324,26 +314,21 @@ class SmoothSummary:
     M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The moments are
     Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. Later, their
     combinations answer every query with K bounded derivatives (Wang et al., Algorithms 1 and 2).
+    `n`, `privacy` and `adjacency` are as for `AdditiveMechanism`.
 
     Parameters
     ----------
     d : int
         Number of variables.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
     smoothness : int
         Number K >= 1 of bounded derivatives of the queries that will be asked.
-    privacy : PureDP, ApproxDP or ZCDP
-        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
-    degree : DegreeRule or int, optional
+    degree : TheoremDegree or int, optional
         The number t >= 2 of degrees in each variable, or a rule for it; by default the least t
         tried, with t^d up to 2^12, whose predicted error is at most 5% above the least.
     noise : MomentNoise, optional
         By default `WeightedLaplace(smoothness)` for pure privacy. For other privacy, Gaussian noise
         of one scale on all moments, calibrated to their l2 diameter under replace-one, about
         (2 t^d)^(1/2), and to their l2 radius under add/remove, (t^d - 1)^(1/2).
-    adjacency : Adjacency
-        Neighbour relation.
     schema : Schema, optional
         Names and bounds of the d real columns that are the variables. The release keeps the schema.
         If the bounds were read from the records, there is no privacy claim.
@@ -374,8 +359,7 @@ class SmoothSummary:
     itself, and the noise allows for this, too. It is multiplied by 1 + 1e-6 to cover the rounding
     errors of sensitivities and scales, which are computed in float64.
 
-    The error of a query is its approximation error plus the noise. Every answer states both. Under
-    add/remove see `SmoothAnswer`.
+    Every answer states its two errors, of the approximation and of the noise (`SmoothAnswer`).
 
     References
     ----------
@@ -403,7 +387,7 @@ class SmoothSummary:
         n: int,
         smoothness: int,
         privacy: Privacy,
-        degree: DegreeRule | int | None = None,
+        degree: TheoremDegree | LeastPredictedError | int | None = None,
         noise: MomentNoise | None = None,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         schema: Schema | None = None,
@@ -427,7 +411,7 @@ class SmoothSummary:
             return noise.calibrate(workload, privacy, adjacency).deviations / self.n
 
         rule = LeastPredictedError() if degree is None else degree
-        if isinstance(rule, DegreeRule):
+        if isinstance(rule, TheoremDegree | LeastPredictedError):
             rule = rule.choose(d=d, n=self.n, smoothness=self.smoothness, noise_at=deviations)
         self.workload = SmoothQueries(d, rule)
         # The standard deviation of Laplace noise is sqrt(2) times its scale.
@@ -469,7 +453,7 @@ class SmoothSummary:
 
     @cached_property
     def noise_std(self) -> FloatArray:
-        """Array of shape (t,) * d: standard deviations of the noise on the moments; 0 at m = 0."""
+        """Standard deviations of the noise on the moments, (t,) * d; 0 at m = 0."""
         return self.workload.table(self.noise.deviations / self.n, 0.0)
 
     @property

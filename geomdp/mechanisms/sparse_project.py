@@ -170,10 +170,10 @@ class SparseProject:
     (eps, delta)-DP for eps at most 1. Without a seed, the claim also holds for the computed vector,
     because the noise on the whole numbers sqrt(T) A D is correctly rounded.
 
+    `n` and `adjacency` are as for `AdditiveMechanism`.
+
     Parameters
     ----------
-    n : int
-        Number of records; under add/remove the declared public normaliser.
     sparsity : int
         Largest number m of elements that a query may list.
     queries : int
@@ -188,8 +188,6 @@ class SparseProject:
         The noise; by default Gaussian noise, which is smaller.
     encoding : ElementEncoding
         Map from elements to columns; by default elements are whole numbers.
-    adjacency : Adjacency
-        The neighbour relation.
     rng : Generator, int or None
         Source of the public hash key, which is drawn once, by the constructor.
 
