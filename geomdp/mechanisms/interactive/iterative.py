@@ -112,8 +112,7 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         if not isinstance(noise, ExactNoise):
             return noise.noisy_argmax(np.abs(truths - estimates), scale)
         near = truths.near()
-        # `near` has a relative error of at most 2^-51. The difference is rounded by at most half a
-        # unit in its last place.
+        # `near` has a relative error of at most 2^-51, and the difference is rounded once.
         errors = 2.0**-50 * (np.abs(near) + np.abs(estimates))
 
         def gap(index: int) -> Fraction:
@@ -278,8 +277,7 @@ class StoppingDesign:
     With probability at least 1 - beta, in all rounds the noise in the answer v to the chosen query
     Q is at most noise * alpha, and the hypothesis H errs on any query by at most loss * alpha more
     than on Q. If |v - Q(H)| < level * alpha, the run stops, and H errs by at most (level + noise +
-    loss) * alpha. Else H errs by at least (level - noise) * alpha on Q, and an update needs alpha /
-    2.
+    loss) alpha. Else H errs by at least (level - noise) alpha on Q, and an update needs alpha / 2.
     """
 
     noise: float
@@ -364,23 +362,17 @@ class IterativeConstruction(Generic[AnyQuery]):
     `spent` is this guarantee, and `updates_allowed` is B. Without a seed the guarantee also holds
     on the computer: noise is compared and rounded exactly (X-GRID).
 
+    Other parameters than these are as for `OnlineConstruction`.
+
     Parameters
     ----------
-    rule : UpdateRule
-        Update rule for the class.
     distinguisher : Distinguisher
         The class of queries.
-    n : int
-        Number of records; under add/remove, a public number by which sums are divided.
-    privacy : PureDP or ApproxDP
-        The guarantee, or its upper limit if `epsilon_0` is stated; epsilon is from 1e-12 to 1e12.
     beta : float
         Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
         Shares of alpha for the sources of error. Those of the paper,
         `mechanisms.printed.PRINTED_STOPPING`, guarantee only an error of 3 alpha / 2.
-    adjacency : Adjacency
-        The neighbour relation.
     alpha : float, optional
         The target accuracy, above 0 and at most 1.
     epsilon_0 : float, optional
@@ -513,12 +505,12 @@ class IterativeConstruction(Generic[AnyQuery]):
 
         def read() -> tuple[int, Any]:
             """True answers: exact rational numbers, or an array in a simulation."""
-            if rng is None:
-                truths: Any = self.distinguisher.exact_truths(records, self.n)
-                near = truths.near()
-            else:
-                truths = near = self.distinguisher.truths(records, self.n)
-            self._check_range(near, len(records))
+            of = self.distinguisher
+            truths: Any = (of.exact_truths if rng is None else of.truths)(records, self.n)
+            near, most = truths.near() if rng is None else truths, len(records) / self.n + ROUNDING
+            # The noise does not cover other values. Comparisons with NaN are false.
+            if not ((near >= -ROUNDING) & (near <= most)).all():
+                raise ValueError("queries must have values in [0, 1] on every record")
             return len(records), truths
 
         def draw(hypothesis: Hypothesis[AnyQuery], truths: Any) -> IterativeRelease[AnyQuery]:
@@ -537,13 +529,6 @@ class IterativeConstruction(Generic[AnyQuery]):
                 read=read,
                 draw=draw,
             )
-
-    def _check_range(self, truths: FloatArray, count: int) -> None:
-        """Raise ``ValueError`` for `truths` outside [0, `count` / n], not covered by the noise."""
-        most = count / self.n + ROUNDING
-        # The comparisons are false for NaN, so NaN raises the error, too.
-        if not ((truths >= -ROUNDING) & (truths <= most)).all():
-            raise ValueError("queries must have values in [0, 1] on every record")
 
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], truths: Any, noise: ExactNoise | GeneratorNoise

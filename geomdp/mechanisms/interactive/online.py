@@ -118,12 +118,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         Failure probability of the accuracy statement, 0 < beta < 1.
     records : object, optional
         The records on which `ask` evaluates queries. Without them, `ask_truth` takes true answers.
-    adjacency : Adjacency
-        The neighbour relation.
-    rng : Generator, int or None
-        None uses the operating system's entropy. A seed or generator voids the privacy claim.
-    ledger : Ledger, optional
-        Pays for the whole run when the mechanism is built, before any query reads the records.
+    adjacency, rng, ledger : Adjacency, Generator or int, Ledger
+        As for `AboveThreshold`.
     alpha : float, optional
         alpha0, above 0 and at most 1.
     epsilon_0 : float, optional
@@ -233,10 +229,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def hypothesis(self) -> Hypothesis[Query]:
-        """The current public hypothesis; any query may be evaluated on it at any time.
-
-        The accuracy statement covers only the queries that were asked.
-        """
+        """The current public hypothesis; its accuracy is stated for the asked queries only."""
         return self._hypothesis
 
     @property

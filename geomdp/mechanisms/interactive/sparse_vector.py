@@ -1,9 +1,4 @@
-"""The sparse vector technique: AboveThreshold, Sparse and NumericSparse as interactive objects.
-
-A mechanism is asked queries of a declared sensitivity, which can depend on earlier answers, and
-says whether each is above a public threshold. The privacy loss does not grow with the number of
-queries found below the threshold.
-"""
+"""The sparse vector technique: AboveThreshold, Sparse and NumericSparse as interactive objects."""
 
 from __future__ import annotations
 
@@ -59,10 +54,9 @@ class Answer(NamedTuple):
 
 #: Share of epsilon that NumericSparse spends on comparisons. The rest is spent on answers.
 COMPARISON_SHARE = 8 / 9
-#: Factor by which scales are rounded up. Noise with the rounded-up scales spends at most epsilon.
-#: Scales are computed in float64 with fewer than 32 roundings. One step subtracts 8/9 of epsilon
-#: from epsilon. The subtraction makes earlier relative errors up to 9 times as large. The total
-#: relative error of a scale is below 2^-46.
+#: Factor by which scales are rounded up, so that noise spends at most epsilon. Scales are computed
+#: in float64 with fewer than 32 roundings. Subtracting 8/9 of epsilon from epsilon makes earlier
+#: relative errors up to 9 times as large. The total relative error of a scale is below 2^-46.
 ROUNDED_UP = 1 + 2.0**-46
 
 
@@ -142,12 +136,10 @@ def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
 
 # Comparisons with a noisy threshold: the base class of all sparse vector mechanisms.
 
-#: If the mechanism holds the records, a query is given as a function of the records. If not, it is
-#: given as its true answer.
+#: A query is a function of the records if the mechanism holds them, else its true answer.
 StreamQuery = ExactNumber | Callable[[Any], ExactNumber]
 
-#: Limits on the sensitivity. Far outside of them, float64 would round scales of the noise to 0 or
-#: to infinity. Noise of scale 0 gives no privacy.
+#: Limits on the sensitivity. Far outside of them, float64 rounds scales to 0 or to infinity.
 LEAST_SENSITIVITY, LARGEST_SENSITIVITY = 1e-100, 1e100
 
 BELOW = Answer(above=False)
@@ -159,8 +151,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
     """Compare queries with a noisy threshold until `cutoff` queries are found above it.
 
     A query with true answer x is found above the threshold T if x + Lap(D s_query) >= T + Lap(D
-    s_threshold), for the sensitivity D and the `scales` s. Noise is fresh, but noise on T is kept;
-    if `scales.redraw`, it is drawn again after each query found above.
+    s_threshold), for the sensitivity D and the `scales` s. Only noise on T is kept (see `Scales`).
     """
 
     threshold: float
@@ -313,11 +304,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
                 "a query's true answer must be a whole number, a fraction or exact in float64, got "
                 f"{type(truth).__name__}"
             )
-        try:
-            finite = math.isfinite(plain)
-        except OverflowError:  # a whole number or fraction beyond float64
-            finite = False
-        if not finite:
+        if not math.isfinite(real_number(plain)):
             raise ValueError("a query's true answer must be a finite number below 2^1024")
         return plain
 
@@ -453,10 +440,9 @@ class Sparse(SparseVectorStream):
 class NumericSparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold and release their values (SV-NUM).
 
-    This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values. With
-    the split that Dwork-Roth prints for delta > 0 (`PrintedNumericSparse`), the printed accuracy
-    does not hold for few queries (DISC-11). The mechanism halts after `cutoff` queries found above.
-    For other parameters see `AboveThreshold`.
+    This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values; for the
+    printed split see `PrintedNumericSparse`. The mechanism halts after `cutoff` queries found
+    above. For other parameters see `AboveThreshold`.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), in real
     arithmetic, for the queries of `AboveThreshold`.

@@ -364,11 +364,9 @@ class MedianHypothesis:
         self._alive &= keep
 
 
-#: Number of updates after which the sum of the weights is computed anew. The rounding errors of
-#: more updates cannot add up in the sum.
+#: Number of updates after which rounding errors of the sum of the weights are removed.
 RENORMALISE_EVERY = 1024
-#: Place of the weight that all free slots share. It must be 0, because `_assign` counts the places
-#: that are not 0.
+#: Place of the weight that all free slots share; 0, because `_assign` counts places that are not 0.
 FREE = 0
 
 
@@ -469,8 +467,6 @@ class SlotHypothesis:
         self._logs[places] += change  # a support lists each element once
         self._updates += 1
         self._total += float(weights.dot(np.expm1(change)))
-        # Sum all weights anew from time to time because of rounding errors. Also sum them anew if
-        # the total is far from the value at the start.
         drifted = not 1e-3 < self._total / self.slots < 1e3
         if drifted or self._updates % RENORMALISE_EVERY == 0:
             self._renormalise()
@@ -505,7 +501,6 @@ class SlotHypothesis:
             )
         while stop > len(self._logs):
             self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
-        # A support lists each element once, so the elements without a slot are distinct.
         self._place_of.update(
             zip([support[i] for i in fresh.tolist()], range(start, stop), strict=True)
         )
@@ -528,8 +523,7 @@ class SlotHypothesis:
 
 # How many updates a run may take, and what they spend.
 
-#: Largest bound of a rule for which a run is planned. If the budget of a step is stated, no total
-#: budget pays for 2^200 updates, but float64 can represent their cost.
+#: Largest bound of a rule for which a run is planned: no stated budget of a step pays for it.
 MOST_UPDATES = 2.0**200
 
 
