@@ -6,6 +6,7 @@ import io
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 
 # The two panels of the figure, drawn from a table
 
-#: Markers of noises. Up to seven noises can be told apart without any colour.
+#: Markers and colours of noises: those of all pictures, and then darker ones. Seven noises can be
+#: told apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
-#: Colours of noises: those of all pictures, and then darker ones for as many noises again.
 NOISE_COLOURS = (*COLOURS, "#7F7F7F", "#882255", "#999933", "#332288", "#44AA99", "#8C510A")
-#: Pairs of a colour and a marker. Up to thirteen noises have colours of their own, so that
-#: projected curves, which have no markers, are told apart, too.
+#: Pairs of a colour and a marker. Projected curves have no markers, so thirteen noises have
+#: colours of their own.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))
@@ -44,8 +45,7 @@ EDGE = 1.06
 MOST_RATIO, RATIO_TICKS = 4.0, (1, 1.1, 1.2, 1.5, 2, 3, 4)
 PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
 EXCLUDED_COLOUR = "#D9D9D9"
-#: Entry of the legend if no region is shaded. Usual reasons are a weak guarantee, or a universe
-#: that is too large to search for data sets with answers far apart.
+#: Entry of the legend if no region is shaded: for weak guarantees and very large universes.
 NOTHING_EXCLUDED = "no shaded region: the\nknown lower bounds\nexclude no error here"
 #: Half-width of a two-sided 95% interval of a normal distribution, in standard errors.
 BAND = 1.96
@@ -186,13 +186,9 @@ def _legend(axes: Axes, table: pd.DataFrame) -> list[Artist]:
         label = "heuristic sampler:\nno privacy guarantee"
         handles.append(Line2D([], [], color=grey, linestyle=DASHED, label=label))
     if (table.quantity == Quantity.MEASURED.value).any():
-        for marker, label in (
-            ("o", "measured on records,\nnot private"),
-            (PROJECTED_MARKER, "the same, projected"),
-        ):
-            handles.append(
-                Line2D([], [], color=grey, marker=marker, ls="", mfc="white", label=label)
-            )
+        hollow = partial(Line2D, [], [], color=grey, ls="", mfc="white")
+        handles.append(hollow(marker="o", label="measured on records,\nnot private"))
+        handles.append(hollow(marker=PROJECTED_MARKER, label="the same, projected"))
     return handles
 
 
@@ -217,14 +213,10 @@ class ErrorCurve:
     def encoded(self) -> dict[str, bytes]:
         """The contents of three files, under the keys ".png", ".svg" and ".csv"."""
         contents = {}
-        metadata: dict[str, dict[str, str | None]] = {
-            "png": {"Software": None},
-            "svg": {"Date": None},
-        }
         with library_style():
-            for kind, without in metadata.items():
+            for kind, left_out in (("png", "Software"), ("svg", "Date")):
                 buffer = io.BytesIO()
-                self.figure.savefig(buffer, format=kind, dpi=200, metadata=without)
+                self.figure.savefig(buffer, format=kind, dpi=200, metadata={left_out: None})
                 contents[f".{kind}"] = buffer.getvalue()
         contents[".csv"] = self.table.to_csv(index=False).encode()
         return contents
@@ -246,8 +238,7 @@ def error_curve(
     Curves are predictions, made without records. Dashed curves belong to mechanisms with a
     heuristic sampler, which have no guarantee. The shaded errors are proved to be out of reach:
     every mechanism with the guarantee `privacy` has, on some data set of n records, at least the
-    error at the upper edge. If no error is proved to be out of reach, the legend says so. If
-    `records` are given, markers with bars show the errors measured on them.
+    error at the upper edge. If there are none, the legend says so.
 
     Parameters
     ----------
@@ -260,8 +251,8 @@ def error_curve(
     exact_only, adjacency : bool, Adjacency
         As for `geomdp.advise`.
     records : array or DataFrame, optional
-        Public or synthetic records in the encoding of ``workload.universe``. If given, errors are
-        also measured on these records, see Notes.
+        Public or synthetic records in the encoding of ``workload.universe``. Markers with bars show
+        the errors measured on them, see Notes.
     rng : Generator, int or None
         Randomness of the measurements.
     title : str

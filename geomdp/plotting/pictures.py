@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: The colours of Okabe and Ito (2008). Readers with any common form of colour blindness can tell
-#: them apart. Most colours next to each other in this list also differ when printed in grey.
+#: The colours of Okabe and Ito (2008), which most colour-blind readers can tell apart. Most
+#: neighbours in this list also differ when printed in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
-#: Fonts and lines of all pictures. SVG files keep text as text. Drawing the same picture twice
-#: gives SVG files that differ in their dates only.
+#: Fonts and lines of all pictures. SVG files keep text as text, and repeat up to their dates.
 SETTINGS: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -78,13 +77,12 @@ def equal_units(ax: Axes) -> None:
 #: Number of directions in the plane (half a degree apart) and in space (about 4 degrees apart). In
 #: space, `unit_directions` adds the six directions of the axes.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
-#: A body that lists more vertices is drawn from extreme points or tangent planes.
-MAX_VERTICES = 1 << 16
+#: A body that lists more vertices is drawn from extreme points or tangent planes. Points at a
+#: distance below about `MERGED` times the size of the body are treated as one point.
+MAX_VERTICES, MERGED = 1 << 16, 1e-9
 #: An edge is drawn if the normals of its faces differ by more than 15 degrees. On a smooth body,
 #: they differ by about 8 degrees, twice the angle between directions.
 CREASE = np.cos(np.deg2rad(15.0))
-#: Points at a distance below about `MERGED` times the size of the body are treated as one point.
-MERGED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -231,11 +229,10 @@ def draw(
 ) -> list[Artist]:
     """Draw a body of two or three dimensions.
 
-    A body in R^2 or R^3 is drawn in its own coordinates. A body of dimension two or three in a
-    larger space is drawn in orthonormal coordinates of its affine hull. For any other body, draw a
-    linear image (`draw_shadow`) or a slice (`draw_slice`). ``ValueError`` for a body of another
-    dimension, or axes of another dimension than the picture; `MissingOracle` if the body has no
-    support function and lists no vertices.
+    A body in R^2 or R^3 is drawn in its own coordinates, and a body of dimension two or three in a
+    larger space in orthonormal coordinates of its affine hull. ``ValueError`` for a body of another
+    dimension, which `draw_shadow` and `draw_slice` draw, or axes of another dimension than the
+    picture; `MissingOracle` if the body has no support function and lists no vertices.
 
     Parameters
     ----------
@@ -266,15 +263,12 @@ def draw(
     ['Polygon']
     """
     m, r = checked_body(body).dimension, body.effective_dimension
-    if m in (2, 3):
-        rows: FloatArray = np.eye(m)
-    elif r in (2, 3):
-        rows = body.affine_hull().basis.T
-    else:
+    if not {m, r} & {2, 3}:
         raise ValueError(
             f"body must have 2 or 3 dimensions to be drawn, got {r}; "
             "draw_shadow and draw_slice draw bodies of other dimensions"
         )
+    rows = np.eye(m) if m in (2, 3) else body.affine_hull().basis.T
     return draw_shadow(body, rows, ax, colour=colour, alpha=alpha, label=label)
 
 
@@ -400,8 +394,7 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         return [ring]
     faces = outline.points[outline.triangles]
     shades = _shaded(faces, np.array(to_rgba(colour, alpha)))
-    # Rendering leaves thin gaps between faces. Edges in the colour of the face close them, but
-    # would be visible on transparent faces.
+    # Edges in the colour of the face close thin gaps, but would be visible on transparent faces.
     surface = Poly3DCollection(faces, facecolors=shades, linewidths=0.3 if alpha == 1 else 0.0)
     if alpha == 1:
         surface.set_edgecolor([*shades])
@@ -411,8 +404,7 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         lines = outline.points[outline.edges]
         artists.append(Line3DCollection(lines, colors=to_rgba("black", 0.55), linewidths=0.8))
         ax.add_collection3d(artists[-1])
-    # In old versions of matplotlib, a collection that is added to axes in space does not change
-    # their limits. With `had_data`, the new limits also include everything drawn before.
+    # Old versions of matplotlib do not adapt the limits. `had_data` keeps what was drawn before.
     ax.auto_scale_xyz(*outline.points.T, had_data=True)
     return artists
 

@@ -11,14 +11,7 @@ import numpy.typing as npt
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp._validation import (
-    batch,
-    finite_array,
-    positive,
-    probability,
-    require_type,
-    vector,
-)
+from geomdp._validation import batch, finite_array, positive, probability, require_type, vector
 from geomdp.bodies import Ball, Body, CrossPolytope, Halfspace, LinearImage, Scaled
 from geomdp.bodies.base import checked_body
 from geomdp.geometry import project
@@ -34,11 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Length of the supporting line drawn through a projected point, divided by the body's diameter.
-TANGENT = 0.3
-#: A point at a distance of at most `MOVED` times the body's radius from the body counts as a point
-#: of the body.
-MOVED = 1e-7
+#: Length of a supporting line, divided by the body's diameter, and the distance, divided by its
+#: radius, up to which a point counts as a point of the body.
+TANGENT, MOVED = 0.3, 1e-7
 
 
 def draw_projection(
@@ -130,14 +121,9 @@ def draw_hyperplane(
         raise ValueError(f"halfspace must lie in the plane, got dimension {len(normal)}")
     axes_of(2, ax)
     foot = normal * halfspace.offset / float(normal @ normal)
-    line = ax.axline(
-        (float(foot[0]), float(foot[1])),
-        (float(foot[0] - normal[1]), float(foot[1] + normal[0])),
-        color=colour,
-        lw=1.2,
-        label=label or "_",
-    )
-    return [line]
+    x, y = map(float, foot)
+    along = (x - float(normal[1]), y + float(normal[0]))
+    return [ax.axline((x, y), along, color=colour, lw=1.2, label=label or "_")]
 
 
 def draw_path(
@@ -208,22 +194,19 @@ def draw_packing(
         raise ValueError(f"centres must have shape (N, 2), got {middles.shape}")
     size = positive(radius, "radius")
     ax = axes_of(2, ax)
-    artists: list[Artist] = []
-    for x, y in middles:
-        disc = Circle((float(x), float(y)), size, fill=False, color=colour, lw=0.9)
-        artists.append(ax.add_patch(disc))
+    artists: list[Artist] = [
+        ax.add_patch(Circle((x, y), size, fill=False, color=colour, lw=0.9))
+        for x, y in middles.tolist()
+    ]
     dots = ax.plot(*middles.T, ls="", marker="o", ms=3, color=colour, label=label or "_")
     equal_units(ax)
     return [*artists, *dots]
 
 
 #: To estimate a density in the plane, `DRAWS` draws are counted on a grid of `CELLS` x `CELLS`
-#: cells. A cell holds 16 draws on average.
-DRAWS, CELLS = 1 << 18, 128
-#: Standard deviation of the Gaussian kernel that smooths the counts, in cells.
-KERNEL = 2.0
-#: On each axis, the range of the grid contains at least this share of the draws.
-COVERED = 0.999
+#: cells, 16 in a cell on average, and smoothed by a Gaussian kernel of deviation `KERNEL` cells. On
+#: each axis, the range of the grid contains at least the share `COVERED` of the draws.
+DRAWS, CELLS, KERNEL, COVERED = 1 << 18, 128, 2.0, 0.999
 
 
 def level_body(noise: Noise, share: float) -> Body | None:
@@ -325,11 +308,9 @@ def _drawn(
 
     artists: list[Artist] = []
     for number, rings in enumerate(curves):
-        # Outer curves are paler.
-        alpha = 1.0 - 0.6 * number / max(1, len(curves))
-        lines = LineCollection(
-            [ring + centre for ring in rings], colors=colour, alpha=alpha, linewidths=1.3
-        )
+        alpha = 1.0 - 0.6 * number / len(curves)  # outer curves are paler
+        placed = [ring + centre for ring in rings]
+        lines = LineCollection(placed, colors=colour, alpha=alpha, linewidths=1.3)
         lines.set_label(label if label and number == 0 else "_")
         ax.add_collection(lines)
         artists.append(lines)
@@ -364,11 +345,9 @@ def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[
 
 # Pictures under a slider in a notebook
 
-#: Free space to the left and right of the axes, in inches. Later drawings may need this space for
-#: longer tick labels.
-MARGIN = 0.12
-#: Pixels per inch.
-DPI = 150
+#: Free space to the left and right of the axes, in inches, for longer tick labels of later
+#: drawings, and pixels per inch.
+MARGIN, DPI = 0.12, 150
 
 
 class SteadyPictures:
@@ -419,8 +398,7 @@ class SteadyPictures:
         file = io.BytesIO()
         figure.savefig(file, dpi=DPI, pil_kwargs={"compress_level": 1})
         if known is None:
-            places = [axes.get_position(original=True).bounds for axes in figure.axes]
-            self._layouts[name] = places
+            self._layouts[name] = [axes.get_position(original=True).bounds for axes in figure.axes]
         return file.getvalue()
 
 
