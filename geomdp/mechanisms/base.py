@@ -31,8 +31,8 @@ Prepared = TypeVar("Prepared")
 Statistic = TypeVar("Statistic")
 Output = TypeVar("Output")
 
-#: Limits on the largest l1 norm of an answer vector. Within these limits, fourth powers of noise
-#: scales stay in the range of float64 for every epsilon that mechanisms accept.
+#: Limits on the largest l1 norm of an answer vector, for which float64 holds fourth powers of noise
+#: scales for every epsilon that mechanisms accept.
 LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60
 
 
@@ -94,10 +94,9 @@ def release_once(
 
 # The results.
 
-#: How many of the first answers are shown in a line of text, and in the table of a notebook.
-FIRST_IN_TEXT, FIRST_IN_TABLE = 4, 10
-#: Largest number of queries for which this table has labels: a workload makes the labels of all.
-MAX_LABELLED = 1 << 16
+#: How many of the first answers are shown in a line of text, and in the table of a notebook; the
+#: latter has labels for at most `MAX_LABELLED` queries, because a workload makes the labels of all.
+FIRST_IN_TEXT, FIRST_IN_TABLE, MAX_LABELLED = 4, 10, 1 << 16
 
 
 class PredictionKind(enum.StrEnum):
@@ -141,8 +140,7 @@ class Prediction:
     source : str
         A formula, in most cases with its id in the formula sheet, and what was estimated.
     stderr : float
-        Standard error of `value`. It is 0 if nothing was estimated, or if `value` is computed from
-        upper confidence limits.
+        Standard error of `value`; 0 if it is not estimated, or holds upper confidence limits.
 
     Examples
     --------
@@ -196,7 +194,7 @@ class Release:
         The queries, which label the answers in the table of a notebook.
     noisy : array, optional
         The noisy values from which the answers were computed, such as the (m,) answers before a
-        projection. `guarantee` covers them, too. Confidence intervals can be computed around them.
+        projection, for confidence intervals. `guarantee` covers them, too.
 
     Examples
     --------
@@ -311,10 +309,7 @@ def pure_only(privacy: object, mechanism: str) -> PureDP:
 
 
 def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
-    """Upper bound on the l1 change of the sum of answer vectors between neighbours (GEN-1).
-
-    ``ValueError`` if it is not finite, or if it is 0: the sums of neighbours then need no noise.
-    """
+    """Upper bound on the l1 change of sums of answers (GEN-1); ``ValueError`` if 0 or infinite."""
     checked_workload(workload)
     replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
     return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())
@@ -329,8 +324,7 @@ def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
 
 def whole_square(sensitivity: float) -> int:
     """Upper bound on the square, which is whole, of the l2 sensitivity of whole answers."""
-    # `sensitivity` has a relative error far below 1e-9.
-    return math.floor(sensitivity**2 * (1 + 1e-9))
+    return math.floor(sensitivity**2 * (1 + 1e-9))  # its relative error is far below 1e-9
 
 
 def _not_constant(sensitivity: float) -> float:
@@ -343,10 +337,9 @@ def _not_constant(sensitivity: float) -> float:
 
 
 def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
-    """The public subspace, of dimension r >= 1, that contains the mean answers of every data set.
+    """The affine hull of answers, under add/remove its linear span (JL-DEF), of dimension r >= 1.
 
-    Under replace-one it is the affine hull of the answers, under add/remove the linear span of this
-    hull (JL-DEF). ``ValueError`` for dimension 0.
+    This public subspace contains the mean answers of every data set. ``ValueError`` if r is 0.
     """
     hull = checked_workload(workload).affine_hull()
     if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
@@ -390,8 +383,8 @@ def once(privatiser: Privatiser) -> Privatiser:
 class Mechanism(abc.ABC):
     """A private mechanism for one workload, one number n of records and one privacy guarantee.
 
-    A release has three steps that another mechanism can call, too: `totals` (exact sums of the
-    answers), `draw` (draw noise) and `process` (compute answers from noisy means).
+    A release has three steps: `totals` (exact sums of the answers), `draw` (draw noise) and
+    `process` (compute answers from noisy means).
 
     Notes
     -----
@@ -469,18 +462,15 @@ class Mechanism(abc.ABC):
         return totals_of(self.workload, records)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The sums to which correctly rounded noise is added; by default those of `totals`.
-
-        They are sums of measurements if only noise on the measurements is proved private.
-        """
+        """The sums, perhaps of measurements, to which correctly rounded noise is added."""
         return self.totals(records)
 
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise, and return a function from exact sums to noisy means with this noise.
+        """Draw the noise, and return a function from exact sums to noisy means, for one call.
 
-        No other step draws, and this one sees no records. The function can be called once. If `rng`
-        is None and there is a `grid`, it takes the sums of `measured`, else those of `totals`.
+        No other step draws, and this one sees no records. If `rng` is None and there is a `grid`,
+        the function takes the sums of `measured`, else those of `totals`.
         """
 
     def process(self, noisy: FloatArray) -> FloatArray:
@@ -554,10 +544,7 @@ def _in_words(workload: Workload) -> str:
 
 
 class PostProcessed(Mechanism):
-    """A mechanism that reads the records only through `inner`, whose guarantee it keeps (GEN-2).
-
-    A release calls the single steps of `inner`, but not `inner.release`, so the ledger pays once.
-    """
+    """A mechanism that reads records by the steps of `inner`, whose guarantee it keeps (GEN-2)."""
 
     inner: Mechanism
 
@@ -568,8 +555,7 @@ class PostProcessed(Mechanism):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r})"
 
-    # `guarantee` is an attribute in the base class. Here it is a property, because the guarantee of
-    # `inner` may need a set-up first.
+    # A property, because the guarantee of `inner` may need a set-up first.
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The guarantee of `inner`."""
@@ -653,8 +639,7 @@ def predict_on_prior(
     for trial in range(trials):
         error = mechanism.privatise(inputs, generator) - truth
         squares[trial] = error @ error / mechanism.workload.n_queries
-    value = math.sqrt(squares.mean())
-    # d sqrt(x) = dx / (2 sqrt(x))
+    value = math.sqrt(squares.mean())  # d sqrt(x) = dx / (2 sqrt(x))
     stderr = float(squares.std(ddof=1)) / math.sqrt(trials) / (2 * value) if value > 0 else 0.0
     source = f"simulated, {trials} trials on {type(prior).__name__}"
     return Prediction(value, PredictionKind.PRIOR, source, stderr)

@@ -146,8 +146,7 @@ def _upper_limit(values: FloatArray) -> float:
 
 #: Duality gap that the projection must reach, as a share of the mean squared noise, and the least
 #: and largest tolerance for it, as shares of the squared diameter of K. Below the least, float64
-#: rounds squared distances too much. They replace `GAP_SHARE` if the root mean squared noise is
-#: below 1e-4 or above 10% of the diameter.
+#: rounds squared distances too much.
 GAP_SHARE = 1e-6
 LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-14, 1e-8
 #: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
@@ -173,15 +172,14 @@ class Projected(PostProcessedNoise):
         The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
     draws : int
         Largest number of public draws from which the prediction estimates E h_K(Z), if it uses
-        draws; h_K is the support function of K. Fewer draws give a looser bound, and the same
-        releases.
+        draws. Fewer draws give a looser bound, and the same releases.
 
     Notes
     -----
     Privacy: the guarantee of `inner`, unchanged. K is public, and the projection reads the noisy
     answers only (post-processing, GEN-2).
 
-    Error: for every data set of n records under replace-one, with the expectation over Z,
+    Error: for every data set of n records under replace-one, with the support function h_K of K,
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n}.
 
@@ -428,8 +426,7 @@ class Shrunk(PostProcessedNoise):
 
 def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
     """A public point c (m,), and a proved r with r >= ||Q(x) - c||_2 for all answers Q(x)."""
-    # c holds the tables of uniform data. ||Q(x) - c||^2 is the same for every element x: the sum
-    # over tables of 1 - 1 / (number of cells).
+    # For tables of uniform data, ||Q(x) - c||^2 is the sum over tables of 1 - 1 / cells for all x.
     if isinstance(workload, MarginalTables):
         cells = np.array([place.stop - place.start for place in workload.slices])
         return np.repeat(1 / cells, cells), math.sqrt(float((1 - 1 / cells).sum()))
@@ -446,17 +443,14 @@ def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
 
 # Fits in the norm of the noise.
 
-#: Smallest variance in use, as a share of the largest variance. Smaller variances are raised to
-#: this value, because estimated variances can be too small. So the weights of two directions in the
-#: squared norm differ by a factor of at most 1e8.
+#: Smaller variances, which estimates can give, are raised to this share of the largest variance.
 LEAST_SHARE = 1e-8
 #: If all variances agree up to this relative difference, the norm is the Euclidean norm.
 EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8
 #: Number of public draws from which the variances of products of signs are estimated. With 25
-#: columns, the draws give 25 * 8 = 200 squares of noise on single signs. The mean of these squares
-#: has a relative error near 10%.
+#: columns, the mean of the 200 squares of noise on single signs has a relative error near 10%.
 SIGN_DRAWS = 8
 
 
@@ -535,8 +529,7 @@ def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
 def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
     """Mean variances of the noise on single signs, and on all other products of two signs."""
     if isinstance(noise, GeometricNoise):
-        # A few draws of this noise can all be 0, so the variances are computed without draws, as
-        # weighted sums of the variances of the coordinates, which are independent.
+        # A few draws can all be 0, but the coordinates are independent, and variances add up.
         parts = signs.matrix.multiply(signs.matrix).T
         lengths = np.asarray(parts.sum(axis=1)).ravel()
         squares = np.asarray(parts @ noise.variances() / lengths**2)[None]

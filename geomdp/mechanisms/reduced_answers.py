@@ -44,10 +44,8 @@ class AutoDimension:
 
     Let r be the dimension of the affine hull of the answer vectors (the effective dimension). One
     trial map is drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The trial with the
-    least predicted error gives k. Then a new map with k rows is drawn, independent of this choice,
-    so the error bound for a fixed k holds. It would not hold for the best trial: a map with little
-    noise can distort answers more than an average map. Predictions read public objects only, so the
-    choice costs no privacy.
+    least predicted error gives k, at no cost of privacy. Then a new map with k rows is drawn, so
+    that the error bound for a fixed k holds: a trial with little noise can distort answers more.
 
     Examples
     --------
@@ -289,8 +287,7 @@ class Coarse(PostProcessed):
     inner : Mechanism
         The mechanism for Q'.
     net : (s, m) array
-        S, in the order of choice: each new point has the largest distance from the nearest earlier
-        point.
+        S, in the order of choice: each new point is the farthest from all earlier points.
 
     Raises
     ------
@@ -372,9 +369,8 @@ class Coarse(PostProcessed):
         return type(self)(self.inner.with_workload(workload), self._radius)
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the sums to which `inner` adds noise: sums of the rounded answers.
+        """Number of records and the sums of the rounded answers, to which `inner` adds noise.
 
-        If `inner` is a `Coarse`, it rounds these answers again. Its noise hides changes of the sums
-        of the answers that were rounded twice, but no other changes.
+        If `inner` is a `Coarse`, answers are rounded twice, and its noise hides changes of these.
         """
         return self.inner.totals(records)

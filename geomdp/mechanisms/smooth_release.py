@@ -36,12 +36,11 @@ class MomentProjection:
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
-    It is computed from public numbers and a released summary, so it is post-processing and costs no
-    privacy. If the true moments are the moments of a distribution, the projection of `semidefinite`
-    does not increase the error in the weighted norm, up to the accuracy of the solver. The
-    projection of `on_grid` can increase this error, but at most by the distance, in this norm, of
-    the true moments from the moments of distributions on the grid. Both projections can increase
-    the errors of single queries.
+    It reads public numbers and a released summary, so it costs no privacy (post-processing). If the
+    true moments are those of a distribution, the projection of `semidefinite` does not increase the
+    error in the weighted norm, up to the accuracy of the solver, and that of `on_grid` increases it
+    at most by the distance, in this norm, of the true moments from the moments of distributions on
+    the grid. Both can increase the errors of single queries.
 
     Parameters
     ----------
@@ -85,9 +84,9 @@ class MomentProjection:
     def on_grid(cls, deviations: npt.ArrayLike, per_axis: int) -> Self:
         """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
 
-        The body is the convex hull of the moments of the points. `per_axis` is at least 2. If it is
-        several times as large as t, the moments of every distribution are close to the moments of a
-        distribution on the grid. `deviations` has shape (t,) * d.
+        The body is the convex hull of the moments of the points. `per_axis` is at least 2; from
+        several times t on, the moments of every distribution are close to those of one on the grid.
+        `deviations` has shape (t,) * d.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))
@@ -249,8 +248,8 @@ class SmoothRelease:
     def projected(self, projection: MomentProjection) -> SmoothRelease:
         """This release with its moments replaced by the nearest moments of a distribution.
 
-        This is post-processing, so `guarantee` stays the same. So does `noise_std`: standard
-        deviations after the projection are unknown, because they depend on the records.
+        This is post-processing, so `guarantee` stays the same. So does `noise_std`, because the
+        deviations after the projection depend on the records.
 
         Parameters
         ----------

@@ -162,8 +162,7 @@ def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Wo
 
 #: Signs per word. One evaluation of the polynomial gives the signs of this many rows.
 WORD_BITS = 64
-#: Largest number of rows. A matrix then has 2^46 columns, one for each digest of
-#: `DigestedElements`.
+#: Largest number of rows, with 2^46 columns: one for each digest of `DigestedElements`.
 MAX_ROWS = 1 << 24
 
 
@@ -176,9 +175,8 @@ class HashedSigns:
 
     rows: int
     key: Words
-    _origin_maps: Words = field(init=False, repr=False)
-    _shifts: Words = field(init=False, repr=False)
-    _cosets: Words = field(init=False, repr=False)
+    #: The subspace maps, and the images under them of words below 2^k and of multiples of 2^k.
+    _tables: tuple[Words, Words, Words] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         rows = whole(self.rows, "rows", minimum=WORD_BITS, maximum=MAX_ROWS)
@@ -193,8 +191,7 @@ class HashedSigns:
         blocks = rows // WORD_BITS
         shifts = _images(maps, np.arange(size, dtype=np.uint64))
         cosets = _images(maps, np.arange(0, max(blocks, size), size, dtype=np.uint64))
-        fields = {"rows": rows, "key": key, "_origin_maps": maps}
-        for name, value in (fields | {"_shifts": shifts, "_cosets": cosets}).items():
+        for name, value in (("rows", rows), ("key", key), ("_tables", (maps, shifts, cosets))):
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -228,7 +225,7 @@ class HashedSigns:
         """
         checked = self._check(elements)
         out = np.empty((len(checked), self.rows // WORD_BITS), dtype=np.uint64)
-        _fill_words(self.key, self._origin_maps, self._shifts, self._cosets, checked, out)
+        _fill_words(self.key, *self._tables, checked, out)
         return out
 
     def columns(self, elements: IntArray) -> FloatArray:
@@ -308,8 +305,7 @@ def _add_signed(words: Words, weights: FloatArray, total: FloatArray) -> None:
 # Encodings: public maps from elements of an open universe to columns of a hashed matrix. The
 # elements are hashable objects, which need not be listed in advance.
 
-#: Bits of a digest. Matrices with more rows have fewer columns. With the largest number of rows,
-#: 2^24, a matrix has 2^46 columns, so every digest is the number of a column.
+#: Bits of a digest, so that every digest is the number of a column for every number of rows.
 DIGEST_BITS = 46
 
 
@@ -369,10 +365,7 @@ class DigestedElements:
 def _canonical(element: Hashable) -> bytes:
     """Bytes that differ for different elements: a letter for the type, the length, the content."""
     match element:
-        case bool() | np.timedelta64():
-            kind = type(element).__name__
-            raise ValueError(f"elements must be str, bytes, int or tuples of these, got {kind}")
-        case int() | np.integer():
+        case int() | np.integer() if is_whole(element):
             content, letter = str(int(element)).encode(), b"i"
         case str():
             # Strings from files that are not UTF-8 can hold lone surrogates.
@@ -481,12 +474,11 @@ class SparseSummary:
         # For 4-wise independent signs the variance of <A Q, A D> is at most 2 ||Q||^2 ||D||^2 / T.
         # Under replace-one ||D||_2 <= n. The mean of ||vector||^2 is ||D||^2 plus the mean squared
         # noise.
+        size = float(np.linalg.norm(query.values))
         return SparseAnswer(
             value=float(projected @ self.vector) / self.n,
             noise_std=self.sigma * float(np.linalg.norm(projected)) / self.n,
-            distortion_std=math.sqrt(2 / self.signs.rows)
-            * float(np.linalg.norm(query.values))
-            * length,
+            distortion_std=math.sqrt(2 / self.signs.rows) * size * length,
         )
 
     def save(self, path: str | Path) -> None:

@@ -74,9 +74,9 @@ class AdditiveMechanism(Mechanism):
     predicted without data. The law of Z does not depend on n, so copies for another n share it.
 
     A subclass says which definitions of privacy its noise satisfies (`accepts`), gives the noise
-    for what one record can change (`law`), and proves the claim in its docstring. It overrides
-    `law` and not `noise`, because a proof may ask `law` for another noise. Unseeded releases add
-    correctly rounded noise to exact sums if `proved` has a proof for the floats of the noise.
+    for what one record can change (`law`; a proof may ask it for other noise), and proves the claim
+    in its docstring. Unseeded releases add correctly rounded noise to exact sums if `proved` has a
+    proof for the floats of the noise.
 
     Subclasses share the parameters and errors below, and this notation. The differences between
     sums of neighbours span the public subspace, whose dimension is r. D_1 and D_2 are the l1 and l2
@@ -180,15 +180,12 @@ class AdditiveMechanism(Mechanism):
         path = self.exact_path
         return None if path is None or self.n > path.sums.capacity else path
 
-    # `guarantee` is an attribute in the base class. Here it is a property, because the noise may
-    # need a set-up.
+    # A property, because the noise may need a set-up first.
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
         path = self._used
-        arithmetic = FLOAT64_CAVEAT
-        if path is not None:
-            arithmetic = rounded_arithmetic(path.grid, path.slack)
+        arithmetic = FLOAT64_CAVEAT if path is None else rounded_arithmetic(path.grid, path.slack)
         return Guarantee(self.privacy, self.adjacency, self.sampler, arithmetic)
 
     @property
@@ -223,7 +220,6 @@ class AdditiveMechanism(Mechanism):
         if path is None:
             return self.totals(records)
         totals = path.sums.totals(records)
-        # Sums that are not exact may have too large differences.
         if totals.count > path.sums.capacity:
             raise ValueError(
                 f"records must number at most {path.sums.capacity}: sums over more records are not "
@@ -232,9 +228,8 @@ class AdditiveMechanism(Mechanism):
         return totals
 
     def _claim(self) -> str:
-        if "noise" in vars(self):
+        if "noise" in vars(self):  # before, it may not be known whether the sampler is exact
             return super()._claim()
-        # Before the set-up it may not be known whether the sampler is exact.
         return f"target {self.privacy}, {self.adjacency.value}; not set up"
 
     @property
@@ -273,8 +268,8 @@ class AdditiveMechanism(Mechanism):
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
             return answers
-        # All noise is in the subspace. Sums may have rounding errors outside the subspace, where no
-        # noise hides them. The projection on the subspace removes these errors.
+        # The projection removes rounding errors of sums outside of the subspace, where no noise
+        # hides them.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
@@ -399,11 +394,10 @@ class Gaussian(AdditiveMechanism):
         # For records in the unit ball or cube of R^d, the squared sensitivity is a whole number,
         # too: 1, 2, 4, d^2 or 2 d^2.
         whole = change.workload.whole_answers or has_real_records(change.workload)
-        scale = (
-            proved_gaussian_scale(whole_square(change.l2), self.privacy)
-            if whole
-            else gaussian_scale(change.l2, self.privacy)
-        )
+        if whole:
+            scale = proved_gaussian_scale(whole_square(change.l2), self.privacy)
+        else:
+            scale = gaussian_scale(change.l2, self.privacy)
         return GaussianNoise(change.hull.basis, scale)
 
 
@@ -441,9 +435,8 @@ class LatticeMechanism(AdditiveMechanism):
             )
 
 
-#: The scale of the noise is at least the least unit divided by this number. At that scale, the
-#: probability that a coordinate is not 0 is below 2 e^-128 < 10^-55. The error is then far below
-#: the rounding error of a mean. For much smaller scales all variances would be 0 in float64.
+#: The scale of the noise is at least the least unit over this number. A coordinate is then not 0
+#: with probability below 2 e^-128 < 10^-55. Variances of much smaller scales are 0 in float64.
 LARGEST_RATE = 128.0
 
 
@@ -504,9 +497,8 @@ class Geometric(LatticeMechanism):
         return GeometricNoise(units, max(laplace_scale(change.l1, pure), least))
 
 
-#: If epsilon is above 128, the noise for epsilon = 128 is drawn, which gives a stronger guarantee
-#: than the stated epsilon. The standard deviation of this noise is below 10^-18 of the sensitivity,
-#: less than the rounding error of a mean.
+#: Above this epsilon the noise for 128 is drawn, with a stronger guarantee than stated. Its
+#: deviation is below 10^-18 of the sensitivity, less than the rounding error of a mean.
 MOST_EPSILON = 128.0
 
 

@@ -61,12 +61,10 @@ from geomdp.noise.rounding import Numbers, Rounded, grid_for, public_grid
 from geomdp.privacy import Adjacency
 
 #: Certified slack tau (X-GRID). A rounded release uses the body found in float64, made 1 + tau
-#: times as large. The error of the release is larger by the same factor. The slack leaves room for
-#: the rounding errors in the computation of the body.
+#: times as large, as the error, to leave room for the rounding errors in the body.
 SLACK = 1e-6
-#: Let s be the larger of 1 and the radius of a triangulated body. If a coordinate of a vertex is
-#: farther than this number times s from a whole number, the body is not certified. The limit is
-#: above 0 because the library makes such bodies larger by the factor 1 + 1e-9.
+#: A triangulated body is not certified if a coordinate of a vertex is farther from a whole number
+#: than this number times the larger of 1 and its radius. The library scales it by 1 + 1e-9.
 NEARLY_WHOLE = 1e-8
 #: Working precision, in bits, for the residual of an approximate inverse.
 RESIDUAL_BITS = 256
@@ -351,7 +349,7 @@ def pulled_back(
 
 
 def longest_difference(images: FloatArray, adjacency: Adjacency, order: float = 2.0) -> float:
-    """Largest l_p distance (p = `order`) of two rows of `images` (N, r); of a row to 0 if added."""
+    """Largest l_p distance (p: `order`) of rows of `images` (N, r); under add/remove, of one to 0."""
     from scipy.spatial.distance import cdist  # slow import
 
     others = images

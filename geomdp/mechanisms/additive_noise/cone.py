@@ -1,8 +1,4 @@
-"""Cone noise: exact noise from a body that contains the answers and can be sampled.
-
-`TightCone` cuts the body of tables by inequalities that all records satisfy. `Spectral` adds K-norm
-noise to the same moment matrices of signs.
-"""
+"""Cone noise of a body that contains the answers, and K-norm noise on moment matrices of signs."""
 
 from __future__ import annotations
 
@@ -186,12 +182,11 @@ def _without_constants(body: LinearImage) -> Lift:
 KEPT = 0.01
 #: Number of public draws; the limit on violations is the quantile `KEPT` of theirs.
 PILOT_DRAWS = 2048
-#: With more triples of events (see `TightCone`) than this, the body is not cut: either most points
-#: of the body violate no inequality, or a cut to 1% of the volume hardly reduces the error.
+#: The body is not cut for more triples of events (see `TightCone`): a cut would help little.
 MAX_TRIPLES = 1 << 13
 #: If one try of rejection needs more multiplications than this, the body is not cut. For c columns
 #: with L levels in all, a try needs L^2 (L - c). The limit just allows two columns of 32 levels
-#: each, where a draw takes 13 ms. For 100 levels, the public draws take minutes and gigabytes.
+#: each, where a draw takes 13 ms.
 MAX_WORK = 1 << 18
 
 
@@ -266,14 +261,12 @@ class TightCone(PureMechanism):
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
     """`TableMoments`, cut to about the share `KEPT` of its volume (or uncut; see `TightCone`)."""
     body = TableMoments(levels)
-    # In a column with two levels, one event is the complement of the other, so it adds no triangle
-    # inequality.
+    # Of two complementary events, only one adds triangle inequalities.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
     if triples > MAX_TRIPLES or work > MAX_WORK:
         return body
-
     found = body.sample_violations(PILOT_DRAWS, np.random.default_rng(PUBLIC_SEED))
     return TableMoments(levels, float(np.quantile(found, KEPT)))
 

@@ -41,10 +41,9 @@ from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import MarginalTables, SecondMoment, Workload
 from geomdp.workloads.structure import random_symmetry
 
-#: Largest number of slabs of an outer body per dimension, and largest value of slabs^2 x dimension.
-#: The time of a refinement is proportional to slabs^2 x dimension. Together these limits allow 1100
-#: slabs in dimension 55, 1031 in dimension 94 and 816 in dimension 150. Two slabs per dimension are
-#: allowed in any case.
+#: Largest number of slabs of an outer body per dimension, and largest value of slabs^2 x dimension,
+#: to which the time of a refinement is proportional: 1100 slabs in dimension 55, 816 in dimension
+#: 150. Two slabs per dimension are allowed in any case.
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
@@ -261,16 +260,13 @@ class Recursive(BodyMechanism):
 
 # Ellipsoids and balls
 
-#: Largest universe in which all pairs of elements are searched. One search is then a few products
-#: of matrices with 4096 rows: about a tenth of a second for 100 dimensions.
+#: Largest universe in which all pairs of elements are searched, in a tenth of a second for r = 100.
 MAX_PAIR_ELEMENTS = 1 << 12
-#: Largest number N r of coordinates in memory, for N elements whose answers lie in an affine space
-#: of r dimensions. 2^24 float64 numbers are 128 MB.
-MAX_COORDINATES = 1 << 24
-#: Number of elements that are evaluated together.
-CHUNK_ELEMENTS = 8192
-#: For tables of c columns, the set of columns in which two records agree is one of 2^c sets. For c
-#: up to this number, all 2^c sets are listed.
+#: Largest number N r of coordinates in memory (128 MB), for N elements whose answers lie in an
+#: affine space of r dimensions, and number of elements that are evaluated together.
+MAX_COORDINATES, CHUNK_ELEMENTS = 1 << 24, 8192
+#: Largest number c of columns of tables for which the 2^c sets of columns in which two records can
+#: agree are listed.
 MAX_PATTERN_COLUMNS = 12
 #: Relative duality gap at which the optimisation stops. The squared error is proportional to the
 #: trace, so 5e-3 in the trace is 0.25% in root mean squared error.
@@ -487,8 +483,8 @@ def _pattern_root(workload: MarginalTables) -> FloatArray:
     By Schur's lemma, some optimal S is a multiple of the identity on each block.
     """
     blocks = workload.blocks()
-    # Lengths in blocks depend only on the columns in which two records agree. Pairs of 0 and all
-    # records of zeros and ones therefore give all lengths.
+    # Lengths in blocks depend only on the columns in which two records agree, so pairs of 0 and all
+    # records of zeros and ones give all lengths.
     choices = [(0, 1) if levels > 1 else (0,) for levels in workload.levels]
     records = np.array(list(itertools.product(*choices)), dtype=np.int64)
     answers = workload.evaluate(records)

@@ -60,8 +60,7 @@ Recomputed: TypeAlias = Callable[[FloatArray], FloatArray]
 
 #: Largest number of answers that are listed: N m for N elements and m queries.
 MAX_ANSWERS = 1 << 22
-#: The difference of two whole numbers with modulus below this number has modulus below 2^53.
-#: Therefore differences, and all units that divide them, are exact in float64.
+#: Differences of whole numbers of modulus below this, and all units of them, are exact in float64.
 LARGEST_ANSWER = 2.0**52
 
 
@@ -187,21 +186,14 @@ class ExactSums:
         return np.zeros(self.workload.n_queries)
 
 
-#: Let L be the largest l1 norm of an answer vector. The unit is chosen to make L at most 2^28
-#: units. Sums of 2^24 records are then exact in float64. Rounding moves an answer or a mean by at
-#: most 2^-28 L. For comparison, take Laplace noise for l1 sensitivity 2 L / n. Rounding moves a
-#: mean by about a thousandth of the standard deviation of this noise at n epsilon = 10^6, and by a
-#: hundredth at n epsilon = 10^7.
+#: The largest l1 norm L of an answer vector is made at most 2^28 units. Sums of 2^24 records are
+#: then exact in float64. Rounding moves a mean by at most 2^-28 L, which is about a thousandth of
+#: the standard deviation of Laplace noise for l1 sensitivity 2 L / n at n epsilon = 10^6.
 NORM_BITS = 28
-#: Largest universe for which all pairs of elements are checked. The distances between all pairs of
-#: 4096 points take a second.
-MAX_CHECKED = 1 << 12
-#: Largest N^2 m for N elements and m queries. All pairs of elements are compared. At this limit,
-#: the comparison takes a second.
-MAX_PAIRS = 1 << 29
-#: The rounding of a record's answers changes each answer by at most 2^-28 times the largest l1 norm
-#: of an answer vector. Rounding therefore counts as negligible if the error of the noise is at
-#: least this share of that norm.
+#: Largest universe, and largest N^2 m for N elements and m queries, for which all pairs of elements
+#: are compared, in a second.
+MAX_CHECKED, MAX_PAIRS = 1 << 12, 1 << 29
+#: Rounding counts as negligible if the error of the noise is at least this share of L.
 FAR_ABOVE_UNITS = 2.0**-16
 
 
@@ -228,9 +220,8 @@ class Units(ExactSums):
 
     def totals(self, records: AnyRecords) -> Totals:
         """Number of records and the sums of all answers (m,), in units."""
-        # The answers of a record are looked up by its element number. Their rounding therefore
-        # cannot depend on other records. If a chunk of records were evaluated together, the
-        # rounding could depend on the whole chunk.
+        # The answers of a record are looked up by its element number, so that their rounding cannot
+        # depend on other records of its chunk.
         universe, size = self.workload.universe, len(self.rows)
         if isinstance(records, CountedRecords):
             records.require(universe)
@@ -275,12 +266,11 @@ def units_of(workload: Workload) -> Units | None:
 #: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. For
 #: 1-DP, a mean of fewer than 10^11 records needs noise of a scale above 10^-12.
 REAL_BITS = 40
-#: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits. For n
+#: Bits of a digit, and number of digits of a sum. The last digit has no limit of 20 bits; for n
 #: records, it is at most about n.
 DIGIT_BITS, DIGITS = 20, 5
-#: Number of rows that are added up at a time in float64. Products of two digits are at most 2^40.
-#: So a sum of 2^12 products is a whole number of at most 2^52, which is exact in any order of
-#: summation.
+#: Number of rows that are added up at a time in float64. Products of two digits are at most 2^40,
+#: so sums of 2^12 products are at most 2^52, and exact in any order.
 EXACT_ROWS = 1 << 12
 
 _BASE = 1 << DIGIT_BITS
@@ -296,8 +286,7 @@ class WideSums:
         """Add whole `numbers` (count,), of modulus at most 2^53, times 2^(20 `place`)."""
         digits = self._digits
         digits[place] += numbers.astype(np.int64)
-        # Shifts round down, also for negative numbers. So the loop leaves every digit except the
-        # last in [0, 2^20).
+        # Shifts round down, also for negative numbers: all digits but the last are in [0, 2^20).
         for i in range(place, DIGITS - 1):
             digits[i + 1] += digits[i] >> DIGIT_BITS
             digits[i] &= _BASE - 1
@@ -350,9 +339,7 @@ class RealRecords(ExactSums):
     the noise needs no slack for it.
     """
 
-    # A sum is stored as digits in base 2^20, least significant digit first. The last digit holds
-    # the whole rest of the sum, so it can exceed 2^20. This digit is at most about the number of
-    # records, and must be below 2^53.
+    # The last digit of a sum is at most about the number of records, and must be below 2^53.
     capacity = 1 << 52
 
     @property
@@ -416,8 +403,7 @@ class RealRecords(ExactSums):
 
     def rounding(self, recomputed: Recomputed | None, hull: AffineHull | None) -> FloatArray:
         """2^-40 for entries, 2^-39 for products, sqrt(2) 2^-39 if scaled by sqrt(2)."""
-        # The affine hull of the answers is R^m, so projecting on it changes nothing.
-        del recomputed, hull
+        del recomputed, hull  # the affine hull of the answers is R^m
         return self._stretch * 2.0 ** (-REAL_BITS + (self.order is not None))
 
 

@@ -26,19 +26,18 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest accepted length of a row of W - sum of R_i C_i (see `Design._rebuilt`). The unit is the
-#: length of the same row of W, plus the standard deviation of the noise on the answer at
-#: epsilon = 1. This is an allowance for rounding errors: a few hundred units in the last place of
-#: float64. Two answers can have the same noise, and the noise cancels when they are subtracted. A
-#: longer row could then reveal the records.
+#: Largest accepted length of a row of W - sum of R_i C_i (see `Design._rebuilt`), an allowance for
+#: rounding errors. The unit is the length of the same row of W, plus the standard deviation of the
+#: noise on the answer at epsilon = 1. If two answers have the same noise, a longer row could reveal
+#: the records in their difference.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
 #: Number of random Gaussian vectors from whose products with a row its length is estimated. The
 #: probability that all 32 products are below a tenth of the length is below 1e-35.
 WEIGHTS = 32
-#: Real entries of a strategy are rounded to multiples of 2^-24. The change is less than the
-#: tolerance of the search for the entries. Sums over 2^29 records stay exact in float64.
+#: Real entries of a strategy are rounded to multiples of 2^-24, within the tolerance of the search
+#: for them. Sums over 2^29 records stay exact in float64.
 ENTRY_UNIT = 2**24
 
 #: A function from counts of valid records to the exact float64 sums C h (p,) of a `Measurement`.
@@ -135,9 +134,8 @@ class Design:
     @cached_property
     def _rebuilt(self) -> bool:
         """True, or the error of `check_answers` is raised. A check that passes runs only once."""
-        # If W differs, the product of the difference with the histogram is released without noise.
-        # Under replace-one it may differ by a constant for each query, because the number of
-        # records is public: the weights of the elements then add up to 0.
+        # The product of W - sum of R_i C_i with the histogram is released without noise. Under
+        # replace-one it may be a constant for each query, because the number of records is public.
         weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(self.answers), WEIGHTS))
         if self.adjacency is Adjacency.REPLACE_ONE:
             weights -= weights.mean(axis=0)
@@ -215,9 +213,7 @@ class SimplexCells(CellNoise):
     """
 
     def changes(self, adjacency: Adjacency) -> FloatArray:
-        # Between neighbours the counts change by a point of the simplex or a difference of two
-        # points.
-        del adjacency
+        del adjacency  # the counts change by a point of the simplex, or a difference of two
         return np.array([1.0])
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
@@ -241,28 +237,24 @@ def _l1_change(adjacency: Adjacency) -> float:
 
 
 #: Number of random starting points besides the even split, and their public seed. There are many
-#: local minima. With 30 instead of 60 points, the squared error was 0.2% larger on one of 15
-#: workloads (tables of pairs of columns).
+#: local minima; 30 points gave a squared error larger by 0.2% on one of 15 workloads.
 STARTS, START_SEED = 60, 0
-#: Number and length of the gradient steps with which half of the descents begin. These descents
-#: find other minima. On 100 workloads of 2 to 12 columns, the best error of all descents was from
-#: 4.5% below to 4% above the best error of the same number of L-BFGS descents.
+#: Number and length of the gradient steps with which half of the descents begin, to find other
+#: minima. On 100 workloads of 2 to 12 columns, the best error of all descents was from 4.5% below
+#: to 4% above the best error of the same number of L-BFGS descents.
 STEPS, STEP_LENGTH = 12, 2.0
 #: Number of rounds (`SplitError._round`) after which descents are compared, and number of descents
 #: that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
-#: Descents end after the first round that lowers the least error by less than this relative amount.
-#: Few descents take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
+#: Descents end after the first round that lowers the least error by less than this relative amount,
+#: or after `MAX_ROUNDS` rounds; few take more than 40.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
-#: The first rounds are computed for blocks of starting points together. The number of points of a
-#: block times the number of nonzero entries of the matrix g of `best_split` is at most about
-#: `BLOCK_PRODUCTS`, unless the block has a single point. Descents are usually faster in one block.
-#: But if g is large, descents can need different parts of g, and are faster in separate blocks.
+#: The first rounds are computed for blocks of starting points together: about this number of points
+#: times nonzero entries of the matrix g of `best_split`. For large g, small blocks are faster.
 BLOCK_PRODUCTS = 1 << 22
 #: Smallest precision in a descent. The square of this number does not underflow in float64.
 LEAST_PRECISION = 1e-100
-#: Shares below this part of the largest share are set to 0. But if some quantity needs a
-#: measurement with such a share, the share is raised to this part of the largest share.
+#: Shares below this part of the largest share are set to 0, or raised to it where they are needed.
 LEAST_SHARE = 1e-6
 
 
@@ -403,11 +395,10 @@ def _without_tiny(shares: FloatArray, overlap: sp.csr_array) -> FloatArray:
 
 # Choice of the families (lists of measurements) to combine.
 
-#: Share of the budget that an added family gets at the start of the descent over all shares.
-FIRST_SHARE = 0.25
-#: The search ends if an added family lowers the error by less than `LEAST_FAMILY_GAIN` (relative),
-#: or after `MAX_COMBINED` added families.
-LEAST_FAMILY_GAIN, MAX_COMBINED = 1e-3, 6
+#: An added family gets the share `FIRST_SHARE` of the budget at the start of the descent over all
+#: shares. The search ends if it lowers the error by less than `LEAST_FAMILY_GAIN` (relative), or
+#: after `MAX_COMBINED` added families.
+FIRST_SHARE, LEAST_FAMILY_GAIN, MAX_COMBINED = 0.25, 1e-3, 6
 
 
 def combined_split(
@@ -448,12 +439,10 @@ def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> Fl
 
 # Covering designs: blocks of columns such that every set of t columns lies in some block.
 
-#: Largest number of blocks of a design. Each block is measured as a table. The error grows like the
-#: number of blocks times the root of the number of cells per block, so very many small blocks
-#: usually err more than few large ones.
+#: Largest number of blocks of a design, each measured as a table. The error grows like the number
+#: of blocks times the root of the cells of a block: few large blocks err less than many small ones.
 MAX_BLOCKS = 400
-#: Largest number of groups into which the columns are divided, because each number of groups needs
-#: several searches. The division with one column in each group is always tried.
+#: Largest number of groups into which the columns are divided, besides one group for each column.
 MAX_GROUPS = 12
 #: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
 #: a block then takes milliseconds.

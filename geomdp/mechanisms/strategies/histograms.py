@@ -69,13 +69,11 @@ def reconstruct(
     for precision, row in zip(precisions, rows, strict=True):
         information += precision * row @ row.T
     if adjacency is Adjacency.REPLACE_ONE:
-        # The centred measurements have sum 0, so the matrix maps 1 to 0. Adding a multiple of 1 1^T
-        # ends this and changes nothing on vectors of sum 0.
+        # The matrix maps 1 to 0. A multiple of 1 1^T ends this, but for vectors of sum 0.
         information = information + np.trace(information) / len(information) ** 2
     solve = _solver(information, queries)
     maps = [np.zeros((queries.shape[1], row.shape[1])) for row in rows]
-    # S can be so large that rounding spoils the maps. The second round adds the maps for the part
-    # of the answers that the first maps miss.
+    # Rounding can spoil the maps. The second round adds maps for the part that the first miss.
     for _ in range(2):
         missing = queries - sum(row @ part.T for row, part in zip(rows, maps, strict=True))
         solved = solve(missing)
@@ -197,8 +195,7 @@ class Tree:
         sizes = len(answers) / 2.0**levels
         variances = [self.cells.variance(1 << int(level), adjacency) for level in levels]
         # A level also determines all coarser levels. Counts of intervals of s elements measure each
-        # unit vector that is constant on these intervals. The precision is s times the precision of
-        # one count.
+        # unit vector that is constant on these intervals with s times the precision of one count.
         overlap = np.tril(np.ones((len(levels), len(levels)))) * (sizes / variances)[:, None]
         split = best_split(costs, sp.csr_array(overlap))
 
@@ -247,10 +244,9 @@ class Haar:
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best shares; ``ValueError`` for more than 2^12 elements."""
         answers, levels, costs = _levels(workload, adjacency)
-        # Squared lengths of the wavelets: a wavelet of level l >= 1 has entries +-1 on an interval
-        # of level l - 1. The wavelet of level 0 is constant 1 on all elements. At each element, one
-        # wavelet of each level is not 0. So replacing a record changes at most two coefficients of
-        # a level by 1 each, or one coefficient by 2: the l1 norm of the change is at most 2.
+        # Squared lengths of the wavelets, whose entries are 0 and +-1. At each element, one wavelet
+        # of each level is not 0. So replacing a record changes at most two coefficients of a level
+        # by 1 each, or one coefficient by 2: the l1 norm of the change is at most 2.
         lengths = len(answers) / 2.0 ** (np.maximum(levels, 1) - 1)
         change = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
         overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
@@ -312,12 +308,10 @@ def _wavelets(size: int, level: int) -> FloatArray:
 #: Largest number N of elements for which the matrix T (p, N) of `PIdentity` is optimised: the
 #: descent takes seconds at N = 256 and a minute at N = 1024 on one core.
 MAX_OPTIMISED = 1 << 10
-#: Largest number of steps of the descent. Further steps usually lower the error by less than a
-#: thousandth.
+#: Largest number of steps of the descent. More usually lower the error by less than a thousandth.
 MAX_STEPS = 200
-#: Largest entry of T. Without this limit, the weights of single elements can become so small that
-#: the smallest answers are lost to rounding, if answers differ by many orders of magnitude. For 18
-#: such workloads, the limit raised the squared error by a share of at most 1.4e-4.
+#: Largest entry of T. With larger ones, the smallest of very different answers can be lost to
+#: rounding. For 18 such workloads, the limit raised the squared error by at most 1.4e-4 of it.
 MAX_ENTRY = 1e4
 
 
@@ -383,9 +377,8 @@ class PIdentity:
         found = [_descend(workload, count, adjacency) for count in counts]
         rows = min(found, key=lambda pair: pair[0])[1]
         strategy = np.vstack([np.eye(size), rows]) / (1 + rows.sum(axis=0))
-        # Entries become multiples of 2^-24, so that the measurements and the l1 sensitivity
-        # `change` are computed exactly. `change` is about 1 under add/remove. Under replace-one
-        # `change` is about 2, or less if every two columns of `strategy` overlap.
+        # Entries become multiples of 2^-24, so that the measurements and their l1 sensitivity,
+        # `change`, are computed exactly. Under replace-one it can be below 2, if columns overlap.
         strategy = np.rint(strategy * ENTRY_UNIT) / ENTRY_UNIT
         change = float(np.abs(strategy).sum(axis=0).max())
         if adjacency is Adjacency.REPLACE_ONE:

@@ -32,17 +32,14 @@ from geomdp.workloads.structure import (
 from geomdp.workloads.tables import ProductQueries, TableQueries
 
 # Bounds on the squared change of all residuals between neighbours, in units of their noise. The
-# residual of a set A of columns is a part of the table of A: the part that tables of fewer columns
-# do not determine.
+# residual of a set A of columns is what tables of fewer columns do not determine of the table of A.
 
-#: Largest number of profiles (see `ProfileCost`). The costs of all profiles are computed: 2^22
-#: float64 are 32 MB.
+#: Largest number of profiles (see `ProfileCost`), whose costs are all computed and take 32 MB.
 MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
 #: Bound on the relative error of a sum of products that `math.fsum` rounds once. Each product is a
-#: precision times a factor 1 - 1 / l, with a few roundings, for each column of l levels of a table.
-#: A table has at most 2^24 subsets of columns, so it has at most 24 columns.
+#: precision times factors 1 - 1 / l, with a few roundings, for at most 24 columns of a table.
 SUM_ERROR = 256 * UNIT
 
 
@@ -58,10 +55,9 @@ class LinearCost:
 
 
 def shares_of(residuals: Residuals) -> FloatArray:
-    """The p_A (sets,): the largest squared length of the residual of one record for each set A.
+    """The p_A (sets,): the product over i in A of (1 - 1 / l_i), or of `Column.share`.
 
-    p_A is the product over i in A of (1 - 1 / l_i), or of the `Column.share` of other noise. These
-    prices give the cost under add/remove.
+    They are the largest squared lengths of residuals of one record, the prices under add/remove.
     """
     shares = np.empty(residuals.count)
     for group in residuals.groups:
@@ -164,9 +160,8 @@ class ProfileCost:
             tensor = np.tensordot(tensor, factor, axes=([0], [1]))
         place = np.unravel_index(np.argmin(tensor), tensor.shape)
         whole = float(tensor.flat[0])  # the profile of no columns
-        # All terms of `whole` are 0 or more. Every K_g(x, y) is at most K_g(0, y) in modulus. So
-        # for every profile, the rounding errors are at most the bound on the rounding errors of
-        # `whole`.
+        # All terms of `whole` are 0 or more, and |K_g(x, y)| <= K_g(0, y). So the bound on the
+        # rounding errors of `whole` holds for every profile.
         operations = sum(most + 4 for most in self.most) + 8
         allowance = 4 * operations * UNIT * whole
         return 2 * (whole - float(tensor[place])) + allowance, [int(d) for d in place]
@@ -236,9 +231,8 @@ def _krawtchouk(count: int, share: Fraction, against: Fraction, most: int) -> Fl
 
 # A bound for workloads of a few tables with many columns each.
 
-#: Largest sum over tables of 4^(number of columns). Each set of columns within a table is compared
-#: with every set within the table. The matrix products for 2^26 pairs take a tenth of a second.
-#: `_changes` takes much longer if a table has many columns.
+#: Largest sum over tables of 4^(number of columns): each set of columns within a table is compared
+#: with every other. The matrix products for 2^26 pairs take a tenth of a second.
 MAX_COMPARED = 1 << 26
 
 
@@ -288,9 +282,8 @@ class TableCost:
                     held[:, place] = precisions[numbers] * share
             found += (held @ changes).max(axis=1).tolist()
         # The shares of a set add up to 1, up to a rounding for each table. The rounding error of
-        # c_A(D) is a tiny share of the mean of c_A over all D. So the rounding error of the sum of
-        # a table is a tiny share of the mean of this sum over all D. The mean is at most the
-        # largest value.
+        # c_A(D), and so of the sum of a table, is a tiny share of the mean of c_A over all D, which
+        # is at most the largest value.
         subsets = max(len(tables.within) for tables in self.residuals.tables)
         operations = len(self.residuals.cells.tables) + subsets
         return math.fsum(found) * (1 + SUM_ERROR + 4 * operations * UNIT)
@@ -310,24 +303,19 @@ def _changes(tables: SameShape) -> FloatArray:
     return np.maximum(found, 0.0)
 
 
-#: What neighbours change all residuals, in units of the noise: the largest sum, over neighbours, of
-#: the squared change of the residual of each set A times its precision s_A. Gaussian noise of
-#: variances 1 / s_A is then as private as noise of variance 1 on one sum of l2 sensitivity
-#: sqrt(cost). `at_most` is a proved upper bound, and s @ `prices` a lower bound on `at_most`.
+#: The largest sum, over neighbours, of the squared change of the residual of each set A times its
+#: precision s_A. Gaussian noise of variances 1 / s_A is as private as noise of variance 1 on a sum
+#: of l2 sensitivity sqrt(cost). `at_most` is a proved upper bound, and s @ `prices` is below it.
 ResidualCost = LinearCost | ProfileCost | TableCost
 
 # The search for the best variances.
 
-#: The search stops if no profile costs more than 1 + `GAP`. Scaling the precisions to a cost of at
-#: most 1 then raises each variance by at most the share `GAP`.
-GAP = 1e-7
-#: Largest number of rounds of the search. Each round adds one profile.
-MAX_ROUNDS = 100
-#: Beyond this number of kinds, a formula replaces the search. A round with 1000 kinds takes a
-#: second.
+#: The search stops if no profile costs more than 1 + `GAP`, by which variances are then raised, or
+#: after `MAX_ROUNDS` rounds, each of which adds one profile.
+GAP, MAX_ROUNDS = 1e-7, 100
+#: Beyond this number of kinds, a formula replaces the search. A round of 1000 kinds takes a second.
 MAX_KINDS = 1 << 10
-#: `is_best` is True only if the energy that was found is proved to be above the least energy by at
-#: most this share.
+#: `is_best` is True only if the energy found is proved to exceed the least by at most this share.
 UNSOLVED = 1e-3
 #: `_between` tries `STEPS` + 1 mixtures of two choices of precisions.
 STEPS = 8
@@ -359,13 +347,10 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     residual of A. Under add/remove, sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B)) is
     best among all linear unbiased mechanisms with Gaussian noise: by Schur's lemma, the optimal
     covariance, averaged over renamings of levels, is a multiple of the identity on every residual.
-
     Under replace-one the same holds, and the problem is convex in the precisions. It is solved for
-    a growing list of profiles, until no profile costs more than 1 + 1e-7, or for 100 profiles. With
-    fewer than 100, the result is optimal up to 1e-7 for all tables of k columns (at most 2^22
-    profiles and 1024 kinds), and for any tables that use at most 22 columns and 1024 sets. With
-    more kinds, the precisions of `_closed_form` are scaled to a cost of 1. In all other cases, the
-    best of several proved upper bounds on the cost is used.
+    a growing list of profiles, until no profile costs more than 1 + 1e-7. `ResidualGaussian` says
+    when the result is optimal. With many kinds, the precisions of `_closed_form` are scaled to a
+    cost of 1. Else the best of several proved upper bounds on the cost is used.
     """
     energies = residuals.energies()
     if not energies.min() > 0:
@@ -383,8 +368,7 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
         found.append(_calibrated(energies, precisions, cost))
         if cost.complete and _alike(energies, cost):
             # The search constrains only some profiles, so its energy is at most the least energy.
-            # Precisions divided by the largest cost are allowed, and have at most the least energy
-            # times this cost.
+            # Divided by the largest cost, precisions are allowed; the energy grows by this factor.
             is_best = few and cost.at_most(precisions) <= 1 + UNSOLVED and residuals.categorical
             break
     else:
@@ -432,8 +416,7 @@ def _optimised(energies: FloatArray, cost: ProfileCost) -> FloatArray:
     """Precisions (sets,) of least energy, equal within each kind."""
     summed = np.bincount(cost.kind, energies, minlength=len(cost.kinds))
     moving = cost.totals > 0
-    # Start from the best precisions for the mean cost of two random records. The mean is a lower
-    # bound on the cost.
+    # Start from the best precisions for the mean cost of two random records, a lower bound.
     start = np.zeros(len(summed))
     start[moving] = np.sqrt(summed[moving] / cost.totals[moving])
     start /= cost.totals @ start
@@ -489,8 +472,7 @@ def _descended(
     start, length = value(x), 1.0
     while length > 1e-10:
         moved = x + length * step
-        # The last term allows for rounding errors of the value: near the minimum they can be larger
-        # than the descent.
+        # The last term allows for rounding errors of the value, larger than the last descents.
         if value(moved) <= start + 0.1 * length * float(slope @ step) + 1e-13 * abs(start):
             return moved
         length /= 2

@@ -52,8 +52,7 @@ from geomdp.workloads.tables import ProductQueries, TableQueries, along, cells_o
 
 # Interactions of columns: they are computed from tables of counts, and determine all answers.
 
-#: Largest number of cell counts whose basis is changed at a time, in parts of whole columns: 2^22
-#: float64 take 32 MB.
+#: Largest number of cell counts (32 MB) whose basis is changed at a time, in whole columns.
 MAX_CHANGED = 1 << 22
 
 
@@ -66,10 +65,8 @@ class Interactions:
 
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
-    The table of a set S of columns has a cell for each combination of levels: the number of records
-    with these levels. It determines theta_U for all U within S: the product with [1, B_i]^T along
-    the axis of each column computes them from the cells, and the inverse [1 / l_i, B_i] computes
-    the cells. Products of queries are computed from the cells.
+    The table of a set S of columns determines theta_U for all U within S: [1, B_i]^T along the axis
+    of each column maps its cells to them, and [1 / l_i, B_i] maps them back.
     """
 
     def __init__(self, asked: TableQueries | ProductQueries) -> None:
@@ -94,7 +91,6 @@ class Interactions:
         return residuals.energies()[numbers]
 
     def cells(self, table: ColumnSet) -> int:
-        """Number of cells of a table."""
         return math.prod(self.workload.shape(table))
 
     def within(self, table: ColumnSet) -> list[int]:
@@ -171,8 +167,7 @@ class Interactions:
 def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[ColumnSet, IntArray]]:
     """Sets of at most `most` axes, and where their coordinates are after the change of basis.
 
-    Along each axis, position 0 is the sum, and the others are the coordinates in the basis. Many
-    tables have the same shape.
+    Along each axis, position 0 is the sum, and the others are the coordinates in the basis.
     """
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     found = []
@@ -261,9 +256,8 @@ class TableMap:
         else:
             assert isinstance(noise, KNormNoise)
             along = noise.second_moment().value / noise.effective_dimension
-        # Z has the same variance along each unit vector of its support. The coordinates of theta_U
-        # are inner products of Z with orthogonal vectors of squared length (cells of the table) /
-        # (cells of U).
+        # Z has this variance along each unit vector of its support. The coordinates of theta_U are
+        # products of Z with orthogonal vectors of squared length (cells of table) / (cells of U).
         own, cells = np.zeros(len(self.interactions.sets)), self.shape[1]
         for u, share in self.shares.items():
             stretch = cells / self.interactions.cells(self.interactions.sets[u])
@@ -288,18 +282,15 @@ MAX_SETS = 1 << 11
 #: Largest number of cells of the table of all columns, and of the table of a block of a covering
 #: design. In a table of all columns of this size, records are counted once for all tables.
 MAX_CELLS = MAX_WHOLE
-#: Largest number of cells of all blocks of a covering design together: each cell of a measured
-#: table gets a draw of noise.
+#: Largest number of cells of all blocks of a design together, each of which gets a draw of noise.
 MAX_MEASURED = 1 << 22
 #: Largest number of subsets of at most k columns of all sets in a list of sets of columns, where k
 #: is the largest number of columns of a table of the workload. A split then takes seconds.
 MAX_OVERLAP = 1 << 22
-#: Largest number of answers. They are checked on 64 records, in arrays of at most 256 MiB.
-MAX_ANSWERS = 1 << 19
-#: Number of random elements for which the answers are compared with the answers computed from the
-#: measurements. If an interaction is not measured, the comparison fails almost surely: a product of
-#: signs takes both values except with probability 2^-63.
-CHECKED = 64
+#: Largest number of answers. They are compared with those computed from the measurements for 64
+#: random elements, in arrays of at most 256 MiB. If an interaction is not measured, this fails
+#: almost surely: a product of signs takes both values except with probability 2^-63.
+MAX_ANSWERS, CHECKED = 1 << 19, 64
 
 
 @dataclass(frozen=True)
@@ -389,10 +380,7 @@ class WeightedMarginals:
 
 
 class _Candidates:
-    """The sets of columns that may be measured, and the families (`_families`) to try.
-
-    Only those over which the budget can be split in seconds are kept.
-    """
+    """The sets of columns that may be measured and the families to try, for splits in seconds."""
 
     def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:
         self.interactions = interactions
@@ -633,8 +621,7 @@ class WeightedSigns:
             if len(columns) > len(groups):
                 rows.append(np.ones((1, CHECKED)))
                 sums.append(lambda counts: np.array([float(counts.count)]))
-            # The weighted products of all orders have l1 sensitivity 1. Noise of scale 1 on a
-            # weighted product is noise of scale 1 / weight on the product without the weight.
+            # Weighted products have l1 sensitivity 1, so a product gets noise of scale 1 / weight.
             return [
                 Measurement(C, part, laplace_on(len(C), 1 / weight), limit, sums=total)
                 for weight, C, part, limit, total in zip(
@@ -679,6 +666,5 @@ def _best_weights(costs: FloatArray, limits: FloatArray) -> FloatArray:
         bounds=[(1e-3, None)] * len(costs),
         constraints=LinearConstraint(limits * even, ub=1.0),
     )
-    weights = found.x * even
-    # Rescale, so that the l1 change is at most 1 whatever the solver returned.
+    weights = found.x * even  # rescaled to an l1 change of 1, whatever the solver returned
     return np.asarray(weights / (limits @ weights).max())
