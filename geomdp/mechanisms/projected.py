@@ -22,12 +22,7 @@ from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.geometry.projection import ConeProjector, Projection, Projector
 from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import (
-    PostProcessed,
-    Prediction,
-    PredictionKind,
-    answer_hull,
-)
+from geomdp.mechanisms.base import PostProcessed, Prediction, PredictionKind, answer_hull
 from geomdp.noise import GaussianNoise, KNormNoise
 from geomdp.noise.base import KnownSizes, Noise
 from geomdp.noise.few_queries import GeometricNoise

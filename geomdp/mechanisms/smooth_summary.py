@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -76,16 +76,16 @@ class ScaledGaussian:
         return scaled_variables(gaussians, self.deviations)
 
 
+#: A slack for each moment (m,), or one for all.
+Slack: TypeAlias = "FloatArray | float"
+
+
 class MomentNoise(abc.ABC):
     """A family of noise on the sums of the m = t^d - 1 moments, calibrated to a guarantee."""
 
     @abc.abstractmethod
     def calibrate(
-        self,
-        workload: SmoothQueries,
-        privacy: Privacy,
-        adjacency: Adjacency,
-        slack: FloatArray | float = 0.0,
+        self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: Slack = 0.0
     ) -> ScaledLaplace | ScaledGaussian:
         """The noise that gives `privacy`; `slack` (m,) adds to the change of exact sums.
 
@@ -105,11 +105,7 @@ class MomentLaplace(MomentNoise):
         """Largest total over j of |change of moment j| / s_j between neighbours, for exact sums."""
 
     def calibrate(
-        self,
-        workload: SmoothQueries,
-        privacy: Privacy,
-        adjacency: Adjacency,
-        slack: FloatArray | float = 0.0,
+        self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: Slack = 0.0
     ) -> ScaledLaplace:
         """Scales s_j (sensitivity + sum_i slack_i / s_i) / epsilon."""
         pure, shape = pure_only(privacy, type(self).__name__), self.shape(workload)
@@ -209,11 +205,7 @@ class UniformGaussian(MomentNoise):
     """Gaussian noise of one scale on all moments, calibrated to their l2 diameter or radius."""
 
     def calibrate(
-        self,
-        workload: SmoothQueries,
-        privacy: Privacy,
-        adjacency: Adjacency,
-        slack: FloatArray | float = 0.0,
+        self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: Slack = 0.0
     ) -> ScaledGaussian:
         if isinstance(privacy, PureDP):
             raise ValueError(f"privacy must be ZCDP or ApproxDP for UniformGaussian, got {privacy}")
@@ -424,10 +416,9 @@ class SmoothSummary:
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of the noise Z on sums.
         self.noise = noise.calibrate(self.workload, privacy, adjacency, slack)
-        #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if
-        #: unseeded releases use float64. They do so under add/remove, because n does not bound the
-        #: number of records, if the bounds on the numerical errors of the sums are not proved, and
-        #: if the noise has no exact sampler.
+        #: The k for which unseeded releases round sums and noise to multiples of 2^-k; None if they
+        #: use float64: under add/remove, because n does not bound the number of records, without
+        #: proved bounds on the numerical errors of the sums, and without an exact sampler.
         self.grid: int | None = None
         arithmetic, sampler = FLOAT64_CAVEAT, self.noise.sampler
         proved = self.transform.proved and isinstance(sampler, Exact)
@@ -483,10 +474,8 @@ class SmoothSummary:
         exact = rng is None and self.grid is not None
 
         def set_up() -> FloatArray:
-            deviations = self.noise_std
-            if exact:
-                deviations = self.workload.table(self._exact.deviations / self.n, 0.0)
-            return deviations
+            noise = self._exact if exact else self.noise
+            return self.workload.table(noise.deviations / self.n, 0.0)
 
         def read() -> tuple[int, FloatArray]:
             chunks = self.workload.universe.chunks(records, self.transform.rows)
@@ -530,7 +519,6 @@ def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> 
 
     The addition uses whole numbers, and only the quotient is rounded to float64.
     """
-    # The product with a power of two is exact, and `rint` gives exactly the nearest whole number.
     scaled = np.rint(np.ldexp(sums, grid)).tolist()
     size = n << grid
     return np.array([(int(s) + j) / size for s, j in zip(scaled, multiples, strict=True)])

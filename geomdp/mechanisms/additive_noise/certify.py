@@ -349,7 +349,7 @@ def pulled_back(
 
 
 def longest_difference(images: FloatArray, adjacency: Adjacency, order: float = 2.0) -> float:
-    """Largest l_p distance (p: `order`) of rows of `images` (N, r); under add/remove, of one to 0."""
+    """Largest l_p distance (p: `order`) of rows of `images` (N, r), or of one to 0 (add/remove)."""
     from scipy.spatial.distance import cdist  # slow import
 
     others = images

@@ -1,8 +1,4 @@
-"""K-norm mechanisms: noise shaped like a body that contains all differences of neighbours.
-
-The body is given, found, a ball or an ellipsoid. The recursive mechanism adds such noise level by
-level, for bodies with long and short axes.
-"""
+"""K-norm mechanisms: noise shaped like a body that contains all differences of neighbours."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import itertools
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeGuard
 
 import numpy as np
 
@@ -186,13 +182,13 @@ class Recursive(BodyMechanism):
     is K-norm noise of K.
 
     Notation and parameters are those of `AdditiveMechanism`. If `body` is given, as for `KNorm`, it
-    is K. It is scaled up by a factor of at most 1 + 2e-8 if rounding alone puts some differences
-    outside. If a shadow of `body` has no exact sampler, a Markov chain draws from it, and the
-    sampler is heuristic. By default, K is the body in `exact_noise_bodies(workload, adjacency)`
-    with the least E||Z||^2, split only into shadows with exact samplers. The error is then at most
-    that of `KNorm` with `exact`. `variant` is the kind of noise that a level adds in its subspace;
-    by default the `Variant` with less error. ``ValueError`` for a `body` that is not proved to
-    contain all differences, or a `variant` that is not a `Variant`.
+    is K, scaled up by a factor of at most 1 + 2e-8 if rounding alone puts some differences outside.
+    If a shadow of `body` has no exact sampler, a Markov chain draws from it. By default, K is the
+    body in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2, split only into
+    shadows with exact samplers. The error is then at most that of `KNorm` with `exact`. `variant`
+    is the kind of noise that a level adds in its subspace; by default the `Variant` with less
+    error. ``ValueError`` for a `body` that is not proved to contain all differences, or a `variant`
+    that is not a `Variant`.
 
     Notes
     -----
@@ -244,7 +240,7 @@ class Recursive(BodyMechanism):
         else:
             bodies = [self._given]
         variants = list(Variant) if self.variant is None else [self.variant]
-        # With one level, all variants give the same noise; `min` then keeps the first variant.
+        # With one level, all variants give the same noise.
         choices = [
             (best_stop(stages), body)
             for body in bodies
@@ -387,10 +383,13 @@ def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
     """Root B (m, r) of the matrix S = B B^T of `Ellipsoid`, with the span of the differences."""
     if isinstance(workload, SecondMoment):
         return moment_root(workload.d, adjacency)
-    span = answer_hull(workload, adjacency)
+    span, size = answer_hull(workload, adjacency), workload.universe.size
     if adjacency is Adjacency.REPLACE_ONE:
         return _replace_one_root(workload, span)
-    return _add_remove_root(workload, span)
+    if size is None or not _fits(size, span):
+        return l2_sensitivity(workload, Adjacency.ADD_REMOVE) * span.basis
+    points = _coordinates(workload, span, size)
+    return np.asarray(span.basis @ least_trace_ellipsoid(Rows(points), tolerance=GAP).root)
 
 
 def moment_root(d: int, adjacency: Adjacency) -> FloatArray:
@@ -422,7 +421,7 @@ def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> boo
     return size is not None and size <= most and _fits(size, answer_hull(workload, adjacency))
 
 
-def _has_few_patterns(workload: Workload) -> bool:
+def _has_few_patterns(workload: Workload) -> TypeGuard[MarginalTables]:
     """Whether the columns in which records of `MarginalTables` agree can be listed."""
     if not isinstance(workload, MarginalTables):
         return False
@@ -431,7 +430,7 @@ def _has_few_patterns(workload: Workload) -> bool:
 
 def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
     """Root B (m, r) of an ellipsoid {B u : |u| <= 1} that contains Q(x) - Q(x') for all x, x'."""
-    if isinstance(workload, MarginalTables) and _has_few_patterns(workload):
+    if _has_few_patterns(workload):
         return _pattern_root(workload)
     size = workload.universe.size
     if size is not None and size <= MAX_PAIR_ELEMENTS and _fits(size, span):
@@ -452,15 +451,6 @@ def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
     around = least_trace_ellipsoid(Rows(2 * (points - points.mean(axis=0))), tolerance=GAP)
     smaller = around.trace < float((root**2).sum())
     return np.asarray(span.basis @ around.root) if smaller else root
-
-
-def _add_remove_root(workload: Workload, span: AffineHull) -> FloatArray:
-    """Root B (m, r) of an ellipsoid {B u : |u| <= 1} that contains Q(x) and -Q(x) for all x."""
-    size = workload.universe.size
-    if size is None or not _fits(size, span):
-        return l2_sensitivity(workload, Adjacency.ADD_REMOVE) * span.basis
-    points = _coordinates(workload, span, size)
-    return np.asarray(span.basis @ least_trace_ellipsoid(Rows(points), tolerance=GAP).root)
 
 
 def _fits(size: int, span: AffineHull) -> bool:

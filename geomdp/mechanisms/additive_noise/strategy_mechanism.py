@@ -1,8 +1,4 @@
-"""Mechanisms that measure other queries than those asked, and compute the answers by least squares.
-
-`Hierarchical` and `Matrix` measure the histogram by a strategy, with K-norm or optimised noise.
-`ResidualGaussian` measures the residuals of tables, with the variances of least total error.
-"""
+"""Mechanisms that measure other queries than those asked, and compute the answers from them."""
 
 from __future__ import annotations
 
@@ -100,8 +96,7 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
     if not designs:
         raise WorkloadSizeError(f"workload has no strategy: {refusals[-1]}, got {workload!r}")
     *better, last = sorted(designs, key=lambda design: design.energy)
-    # If answers differ by many orders of magnitude, a design can lose the smallest answers to
-    # rounding. Then the next best design is tried.
+    # A design can lose answers that are smaller by many orders of magnitude. Then try the next.
     for design in better:
         try:
             design.check_answers()
@@ -148,8 +143,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _hull(self) -> AffineHull | None:
-        # Sums of counts are exact in float64, so no rounding error can reveal something outside the
-        # span of the answers. The basis of the span, which can be large, is not computed.
+        # Sums of counts are exact, so no rounding error is outside the span, whose basis is large.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
         if isinstance(self.workload, ProductQueries) and self.workload.whole_answers:
@@ -298,9 +292,8 @@ class Matrix(StrategyMechanism):
     def law(self, change: Change) -> MappedNoise:
         if isinstance(self.privacy, PureDP):
             return super().law(change)
-        # Let S = B B^T. Every difference of neighbours lies in the ellipsoid of S, so it is B u
-        # with ||u||_2 <= 1. A measurement with the differences u therefore has l2 sensitivity 1,
-        # and B maps this measurement to the answers.
+        # In the ellipsoid of S = B B^T, every difference of neighbours is B u with ||u||_2 <= 1. A
+        # measurement with the differences u has l2 sensitivity 1, and B maps it to the answers.
         assert isinstance(self.privacy, ZCDP | ApproxDP)
         root = least_trace_root(change.workload, change.adjacency)
         scale = proved_gaussian_scale(1, self.privacy)
@@ -327,11 +320,10 @@ class ResidualGaussian(AdditiveMechanism):
     columns.
 
     The variances s_A minimise the total error; the notes say when this is proved. Under add/remove,
-    ResidualPlanner gives the s_A in closed form. Under replace-one, they are optimised for the true
-    sensitivity: the largest change of the measurements over all sets of columns in which two
-    records can differ. No computation needs a matrix with a row for every cell. For all 3-way
-    tables of 100 columns with 2 to 6 levels, the set-up and the release each take seconds, and need
-    less than 8 GiB of memory (figure `many_columns`).
+    ResidualPlanner gives the s_A in closed form. Under replace-one, they are optimised for the
+    largest change of the measurements over all sets of columns in which two records can differ. For
+    all 3-way tables of 100 columns with 2 to 6 levels, the set-up and the release each take
+    seconds, and need less than 8 GiB of memory (figure `many_columns`).
 
     `ProductQueries` are answered in the same way. A column asked by prefixes, ranges or other rows
     W_i has a matrix A_i with A_i 1 = 0 in place of I - 11^T / l_i: the strategy of least error for
