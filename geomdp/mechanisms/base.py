@@ -73,9 +73,8 @@ def release_once(
 ) -> Output:
     """Run the steps of one release in the order that every offline mechanism must keep.
 
-    Public work comes first, so that it cannot fail after the ledger has paid. The ledger is asked
-    before the records are read, and pays after they are found valid, before noise is drawn. A
-    failure before `draw` leaves the ledger unchanged, and nothing has been released.
+    Public work comes first. The ledger is asked before the records are read, and pays after they
+    are found valid, before noise is drawn. A failure before `draw` leaves the ledger unchanged.
     """
     label, n = type(mechanism).__name__, mechanism.n
     if ledger is not None:
@@ -112,12 +111,11 @@ class PredictionKind(enum.StrEnum):
     'upper_bound'
     """
 
-    #: The error on every data set, against Q(X) as in `Prediction`. Against the means of another
-    #: number of records than n, it can be larger. If it is estimated, `stderr` is above 0.
+    #: The error on every data set, against Q(X) as in `Prediction`; it can be larger against means
+    #: of another number of records than n. If it is estimated, `stderr` is above 0.
     EXACT = "exact"
     #: An upper bound for every data set (for `JL`, on average over its random map), and under
-    #: add/remove for any number of records. Only small parts, for rounded answers or a numerical
-    #: gap, are for n records.
+    #: add/remove, but for small parts of rounding and numerical gaps, for any number of records.
     UPPER_BOUND = "upper_bound"
     #: The error in a simulation on public data, the prior.
     PRIOR = "prior"
@@ -500,9 +498,9 @@ class Mechanism(abc.ABC):
         Parameters
         ----------
         records : array, DataFrame, or iterable of such chunks
-            Records in the encoding of `workload.universe`; n of them under replace-one. Counts from
-            `gd.data.count_records` are accepted, too; if they bound the rows of each person, the
-            guarantee of the release is `Guarantee.for_persons`.
+            Records in the encoding of `workload.universe`, n of them under replace-one, or counts
+            from `gd.data.count_records`. If these bound the rows of each person, the guarantee of
+            the release is `Guarantee.for_persons`.
         rng : Generator, int or None
             None draws from the operating system; with a `grid`, the noise is correctly rounded. A
             seed or generator gives a reproducible simulation with ``seeded: no privacy claim``.

@@ -191,7 +191,7 @@ class Projected(PostProcessedNoise):
 
     Examples
     --------
-    Noisy prefix sums need not increase. The nearest attainable answers increase:
+    Noisy prefix sums need not increase, but attainable answers do:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -350,10 +350,9 @@ class Shrunk(PostProcessedNoise):
         E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v).
 
     This bound is below v, the squared error of the noise, and below r^2, a bound on the squared
-    error of the answer c. If E h_K(Z) / n exceeds r^2 v / (r^2 + v), with h_K the support function
-    of K, it is also below the bound min{v, E h_K(Z) / n} of `Projected`; then the point of K
-    nearest to y says little about the data. For data far from c, such as copies of one record, the
-    error can be nearly as large as the bound.
+    error of the answer c. If it is below E h_K(Z) / n, too, it is below the bound of `Projected`;
+    the point of K nearest to y then says little about the data. For data far from c, such as copies
+    of one record, the error can be nearly as large as the bound.
 
     References
     ----------
@@ -361,8 +360,6 @@ class Shrunk(PostProcessedNoise):
 
     Examples
     --------
-    With very few records the noise is larger than all differences of answers:
-
     >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(4)
@@ -559,8 +556,7 @@ class Fitted(PostProcessedNoise):
     hold for any norm.
 
     Error, for the data sets for which the bound of `Projected` holds: in the norm that defines f,
-    the error of f is at most the size of the noise Z / n. In the Euclidean norm, by Minkowski's
-    inequality,
+    that of f is at most the size of the noise Z / n. In the Euclidean norm, by Minkowski,
 
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 

@@ -83,8 +83,8 @@ class JL(PostProcessedNoise):
     inner : AdditiveMechanism
         A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
     dimension : int or AutoDimension
-        Number k of rows of A, at least 1 and below the effective dimension of the workload. More
-        rows would not lower the dimension; use `Projected(inner)` instead, which has A = I.
+        Number k of rows of A, at least 1 and below the effective dimension of the workload (else
+        use `Projected(inner)`, which has A = I).
     rng : Generator, int or None
         Source of A. A is public and independent of the records, so a seed here costs no privacy.
         The error bounds assume that A is not redrawn after a look at a release.
@@ -122,8 +122,8 @@ class JL(PostProcessedNoise):
     The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
     JL-T9 for Gaussian maps. For these maps, let s be the noise term for the drawn A plus the bound
     on E_A delta(A). `predicted_rmse` is the smaller of s and diam(K_Q), divided by sqrt(m). For a
-    fixed k, the error averaged over A is at most s averaged over A; a single A can have a larger
-    error. For other laws no explicit bound is known, and the prediction is diam(K_Q) / sqrt(m).
+    fixed k, the error averaged over A is at most s averaged over A; a single A can err more. For
+    other laws no explicit bound is known, and the prediction is diam(K_Q) / sqrt(m).
 
     References
     ----------
@@ -306,8 +306,8 @@ class Coarse(PostProcessed):
 
         (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e'.
 
-    The first term is less than `radius` and does not depend on n, so it limits the accuracy for
-    large n. A net of few points has a small width and few dimensions: e' can be small for small n.
+    The first term is less than `radius` and limits the accuracy for large n. For a net of few
+    points, of small width and few dimensions, e' can be small for small n.
 
     Cost: for N elements of the universe, each point of the net takes O(N m).
 

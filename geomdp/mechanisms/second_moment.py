@@ -1,7 +1,4 @@
-"""Second moments of records in the unit ball: Wishart or Gaussian noise, then a projection.
-
-`PairMarginals` reduces two-way marginals to the second moment of scaled records (JL-T23).
-"""
+"""Second moments of records in the unit ball: Wishart or Gaussian noise, then a projection."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -54,8 +51,7 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
     The exact norm of every finite row yielded is at most 1: rows with a norm within (d + 8) 2^-53
     of 1 are scaled too, because of rounding errors. The universe later refuses NaN and infinity.
     """
-    # A computed norm has a relative error of at most (d / 2 + 1) UNIT, and the scaling below adds
-    # at most five roundings. The margin is above the sum of both.
+    # A computed norm has a relative error of at most (d / 2 + 1) UNIT, the scaling five roundings.
     margin = (d + 8) * UNIT
     for chunk in chunk_arrays(records, (d,), None, CHUNK_ROWS):
         reals = np.asarray(chunk, dtype=np.float64)
@@ -161,11 +157,10 @@ class SecondMoment(PostProcessed):
     clip : bool
         Whether records of norm above 1 are scaled to norm 1, or raise ``ValueError``.
     shrink : bool
-        Whether `IsotropicShrinkage` is applied before the projection. It is meant for nearly
-        isotropic data and few records, when noise hides the differences of the eigenvalues. For
-        isotropic data with n = 100, d = 20 and epsilon = 1 it lowers the error from 0.48 to 0.11.
-        On all other spectra tried (power laws, spikes, few equal eigenvalues) it raised the error
-        by at most a tenth.
+        Whether `IsotropicShrinkage` is applied before the projection, for nearly isotropic data and
+        few records. For isotropic data with n = 100, d = 20 and epsilon = 1 it lowers the error
+        from 0.48 to 0.11. On all other spectra tried (power laws, spikes, few equal eigenvalues) it
+        raised the error by at most a tenth.
 
     Notes
     -----
@@ -335,11 +330,9 @@ def bound_by_support(support: float, trace: float, other: float = 0.0) -> float:
     return half + math.sqrt(support + trace * other + half**2)
 
 
-@dataclass(frozen=True)
-class NoiseSize:
-    """The size of noise Z on the sum of x x^T over records x in R^d, or on a block of a sum."""
+class NoiseSize(NamedTuple):
+    """E ||Z||_F^2, E (tr Z)^2, and a bound on E max(lambda_max(Z), 0), of noise on sums of x x^T."""
 
-    #: E ||Z||_F^2, E (tr Z)^2, and a bound on E max(lambda_max(Z), 0).
     energy: float
     trace: float
     support: float

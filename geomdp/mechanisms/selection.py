@@ -31,11 +31,9 @@ from geomdp.workloads import Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.universes import Records
 
-#: Largest number m of queries. The ranges of the queries are found from 2m extreme answer vectors
-#: of length m.
+#: Largest number m of queries, whose ranges come from 2m extreme answer vectors of length m.
 MAX_QUERIES = 1 << 13
-#: Spread and scale are computed in float64 with fewer than 8 roundings. The scale is multiplied by
-#: this factor, so that it is at least the exact scale.
+#: Factor that makes the scale at least the exact one: it is computed with fewer than 8 roundings.
 ROUNDED_UP = 1 + 2.0**-49
 
 
@@ -305,11 +303,9 @@ class ReportNoisyMax(Selection):
 class PermuteAndFlip(Selection):
     """Choose the query with the largest sum after adding exponential noise of scale R / eps.
 
-    R is the spread of the scores. This is report-noisy-max with one-sided noise. The choice has the
-    distribution of permute-and-flip (McKenna and Sheldon 2020). For all data the expected loss (the
-    largest answer minus the chosen answer) is at most that of the exponential mechanism.
-
-    Privacy: eps-DP, as for `ReportNoisyMax`.
+    R is the spread of the scores. The choice has the distribution of permute-and-flip (McKenna and
+    Sheldon 2020). For all data the expected loss (the largest answer minus the chosen answer) is at
+    most that of the exponential mechanism. Privacy: eps-DP, as for `ReportNoisyMax`.
 
     Examples
     --------
@@ -351,8 +347,7 @@ def _law_of_largest(
     inside = np.unique(scores[(scores > begin) & (scores < end)])
     pieces = math.ceil((end - begin) / LONGEST)
     corners = np.unique(np.concatenate([np.linspace(begin, end, pieces + 1), inside]))
-    # Between two scores the integrand is smooth, so a Gauss rule on short pieces is exact up to
-    # rounding.
+    # Between two scores the integrand is smooth: a Gauss rule on short pieces is exact.
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     law = np.zeros(len(scores))
     for low, high in pairwise(corners):

@@ -343,8 +343,7 @@ class SmoothSummary:
     r = `transform.rounding(n)`. So between neighbours a computed sum changes by at most
     2 (`transform.errors` + n r) more than the exact sum, and the noise allows for this. The errors
     of the moments, `numerical_errors`, are at most a thousandth of the scales of the noise. All
-    these bounds are public and need no check on records. Under add/remove they hold for up to n
-    records; for more records the rounding errors can be larger.
+    these bounds are public. Under add/remove they hold for up to n records only.
 
     On a computer: unless the attribute `grid` is None, an unseeded release rounds the computed sums
     and the noise to multiples of 2^-grid. A rounded sum changes by up to 2^-grid more than the sum

@@ -1,11 +1,11 @@
 """The released summary of sparse projection, which answers queries without the records.
 
-It rests on random sign matrices with limited independence, computed from a key of at most 32 KB.
-The matrix A has T rows and a column for each element of a universe. Its entries are +-T^(-1/2), and
-any r entries are independent, where r is the number of words of the key. The words of the key are
-the coefficients of a polynomial over GF(2^64). Each pair of a block b of 64 rows and an element x
-has a point of its own. The value of the polynomial at this point is a uniform 64-bit word, whose
-bits are the signs of rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
+It rests on random sign matrices, computed from a key of at most 32 KB. The matrix A has T rows and
+a column for each element of a universe. Its entries are +-T^(-1/2), and any r entries are
+independent, where r is the number of words of the key. These are the coefficients of a polynomial
+over GF(2^64). Each pair of a block b of 64 rows and an element x has a point of its own. There the
+value of the polynomial is a uniform 64-bit word, whose bits are the signs of rows 64 b, ...,
+64 b + 63 in column x (BR-JL, X-GF).
 """
 
 from __future__ import annotations
@@ -453,9 +453,8 @@ class SparseSummary:
         deviation of the privacy noise in it. `distortion_std` is an upper bound on the standard
         deviation of the projection error over random hash keys: sqrt(2 / T) ||Q||_2 under
         replace-one. Under add/remove the number of records is private, so it uses the norm of the
-        released vector; the mean of its square bounds the variance for every data set.
-
-        A query that lists s elements takes O(s T / 64) hash evaluations.
+        released vector; the mean of its square bounds the variance for every data set. A query that
+        lists s elements takes O(s T / 64) hash evaluations.
 
         Raises
         ------

@@ -342,8 +342,6 @@ class Laplace(AdditiveMechanism):
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> release.answers.round(3)
     array([0.506, 0.288, 0.15 ])
-    >>> mechanism.release(records).guarantee
-    Guarantee(1-DP, replace-one, exact sampler)
     """
 
     accepts, origin, at_once = (PureDP, ZCDP), Origin.FORMULA, True

@@ -201,14 +201,13 @@ class TightCone(PureMechanism):
     two events counts. K is not cut if a cut would help little, because there are more than 2^13
     triples of events of three columns, or if draws take long, as for two columns of 33 levels.
 
-    Let U_1 and U_2 be uniform on K, and r the dimension of K.
+    Let U_1 and U_2 be uniform on K, and r the dimension of K. Gamma has a shape and a scale.
 
     * Under replace-one, Z = R T (U_1 - U_2) with R ~ Gamma(2 r + 1, 1 / epsilon).
     * Under add/remove, Z = r_1 (T U_1 + c) - r_2 (T U_2 + c) with r_i ~ Gamma(r + 1, 1 / epsilon).
 
-    The parameters of the Gamma distribution are its shape and its scale. Notation and parameters
-    are those of `AdditiveMechanism`. The workload must be `MarginalTables` or `Marginals` with
-    k <= 2, or `Parities` with k = 2.
+    Notation and parameters are those of `AdditiveMechanism`. The workload must be `MarginalTables`
+    or `Marginals` with k <= 2, or `Parities` with k = 2.
 
     Notes
     -----
@@ -220,9 +219,9 @@ class TightCone(PureMechanism):
     The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
-    replace-one. If E ||T U||^2 has no closed form, the prediction estimates it from 1024 public
-    draws. The measured error, divided by that of `Cone`, was 0.868 for all pair tables of 10 binary
-    columns, and 0.926 for those of 8 columns of 2 to 6 levels.
+    replace-one, with E ||T U||^2 estimated from 1024 public draws if necessary. The measured error,
+    divided by that of `Cone`, was 0.868 for all pair tables of 10 binary columns, and 0.926 for
+    those of 8 columns of 2 to 6 levels.
 
     References
     ----------

@@ -203,8 +203,7 @@ class Recursive(BodyMechanism):
     E ||Z||^2 of level i alone at epsilon_i = 1. If the second moment of a level has no closed form,
     A_i is estimated, and the prediction has a standard error.
 
-    The set-up runs on first use: one eigenvalue decomposition per level, O(m^3), with exact
-    samplers, and seconds to minutes with Markov chains.
+    The set-up, on first use, takes O(m^3) per level, or seconds to minutes with Markov chains.
 
     References
     ----------

@@ -247,10 +247,9 @@ class Matrix(StrategyMechanism):
     Privacy: epsilon-DP, rho-zCDP or (epsilon, delta)-DP, in real arithmetic. M is a function of the
     noisy measurements and of n, and the strategy is public. The sampler is as in `Hierarchical`.
 
-    Error: the root mean squared error per query is exactly (E ||R z||^2 / m)^(1/2) / n. The set-up
-    runs on first use. With the p-identity strategy, it takes seconds for 256 elements, and minutes
-    for 1024. It takes a second for tables of ten columns, and 6 seconds for all 4-way tables of 20
-    binary columns.
+    Error: exactly (E ||R z||^2 / m)^(1/2) / n per query. The set-up, on first use, takes seconds
+    for the p-identity strategy on 256 elements and minutes for 1024, a second for tables of ten
+    columns, and 6 seconds for all 4-way tables of 20 binary columns.
 
     References
     ----------
@@ -447,15 +446,16 @@ class ResidualGaussian(AdditiveMechanism):
         unit = proved_gaussian_scale(1, self.privacy)
         doubled = doublings(self._residuals)
         least = unit * np.sqrt(self._best.variances * doubled)
+
+        def precisions(scales: FloatArray) -> FloatArray:
+            """unit^2 / s_A (sets,); 0 if s_A is 0."""
+            zeros = np.zeros_like(scales)
+            return np.divide(doubled, (scales / unit) ** 2, out=zeros, where=scales > 0)
+
         scales, more = least, 2.0**-52
-        while self._best.cost.at_most(_precisions(scales / unit, doubled)) > 1:
+        while self._best.cost.at_most(precisions(scales)) > 1:
             scales, more = least * (1 + more), 2 * more
         return np.asarray(scales)
 
     def _sums(self) -> ResidualSums:
         return ResidualSums(self.workload, self._residuals)
-
-
-def _precisions(scales: FloatArray, doubled: FloatArray) -> FloatArray:
-    """1 / s_A (sets,) for the scales sqrt(2^t s_A), where `doubled` is 2^t; 0 if s_A is 0."""
-    return np.divide(doubled, scales**2, out=np.zeros_like(scales), where=scales > 0)

@@ -466,9 +466,9 @@ class NumericSparse(SparseVectorStream):
 class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed in Dwork-Roth for delta > 0 (DISC-11).
 
-    This mechanism is as private as `NumericSparse`. For few queries, the noise on values exceeds
-    the printed accuracy (`bounds.upper.numeric_sparse_printed`) with a probability above the stated
-    beta. Parameters are as in `NumericSparse`, without `monotone`; `privacy` is an ApproxDP.
+    For few queries, the noise on values exceeds the printed accuracy
+    (`bounds.upper.numeric_sparse_printed`) with a probability above the stated beta. Parameters are
+    as in `NumericSparse`, without `monotone`; `privacy` is an ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), in real arithmetic.
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -238,10 +238,9 @@ def net_size(n_queries: int, alpha: float) -> int:
 
 
 def net(size: int, records: int) -> FloatArray:
-    """All distributions of `records` records on {0, ..., size - 1}, one in each row.
+    """All distributions of `records` records on {0, ..., size - 1}: (C(M + l - 1, l), M).
 
-    With M = `size` and l = `records` the array has shape (C(M + l - 1, l), M). ``ValueError`` if it
-    would have more than 2^26 entries.
+    M is `size` and l is `records`. ``ValueError`` for more than 2^26 entries.
 
     Examples
     --------
@@ -265,20 +264,19 @@ def net(size: int, records: int) -> FloatArray:
 class Median:
     """The update rule of the median mechanism: at most B(alpha) = log2 |net| updates.
 
-    The net is the set of candidates. The hypothesis answers with the median of the candidates'
-    answers. An update keeps only candidates with answers on the side of the noisy answer, and so
-    deletes at least half of them (Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED). The bound holds
-    if `fineness` is strictly below alpha. Otherwise, the candidate nearest to the data can have the
-    median answer and be deleted (DISC-20).
+    The hypothesis answers with the median of the answers of candidates, the net. An update keeps
+    only those on the side of the noisy answer, at most half (Dwork-Roth, Algorithm 9 and Theorem
+    5.8; BR-MED). The bound holds if `fineness` is strictly below alpha. Otherwise, the candidate
+    nearest to the data can have the median answer and be deleted (DISC-20).
 
     Parameters
     ----------
     candidates : (K, M) array
-        Distributions on {0, ..., M - 1}, one in each row. These rows are the net.
+        Distributions on {0, ..., M - 1}, one in each row.
     fineness : float
         For every data set, some candidate answers all queries of the class with errors of at most
-        this number. The caller vouches for it, or takes `net_fineness`. If it is too small, the
-        stated accuracy can be false; privacy does not depend on it.
+        this number. The caller vouches for it, or takes `net_fineness`. Accuracy depends on it, but
+        not privacy.
 
     Raises
     ------
@@ -352,8 +350,7 @@ class MedianHypothesis:
 
     def update(self, query: DenseQuery, answer: float) -> None:
         median = self.evaluate(query)
-        # Candidates that answer with the median are deleted; an answer at the median keeps those
-        # above it.
+        # An answer at the median keeps the candidates above it.
         answers = self._candidates @ query.values
         keep = answers < median if answer < median else answers > median
         if not (self._alive & keep).any():
@@ -376,10 +373,9 @@ class SparseMultiplicativeWeights:
 
     At accuracy alpha, the number s of slots is the smallest whole number with
     s / (ln s + 1) >= 4 m / alpha^2. Under the conditions of `UpdateRule`, there are at most
-    B(alpha) = 4 (ln s + 1) / alpha^2 updates. Because s >= m B(alpha), there are enough slots for
-    all these updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9). A query
-    takes time O(m); some updates also sum all assigned weights. Memory is proportional to their
-    number.
+    B(alpha) = 4 (ln s + 1) / alpha^2 updates, for which s >= m B(alpha) slots suffice (Blum-Roth,
+    Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9). A query takes time O(m); some updates
+    also sum all assigned weights, to whose number memory is proportional.
 
     Parameters
     ----------
@@ -527,8 +523,7 @@ class SlotHypothesis:
 MOST_UPDATES = 2.0**200
 
 
-@dataclass(frozen=True)
-class Rounds:
+class Rounds(NamedTuple):
     """The largest number of `updates`, the budget `spent`, and whether the bound is reached."""
 
     updates: int

@@ -147,10 +147,9 @@ def listed_answers(workload: Workload) -> FloatArray:
 
 
 def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
-    """The function from counts of records to `rows` @ h, where h is the histogram of the records.
+    """The function from counts to `rows` @ h, for the histogram h; h is 0 at additional columns.
 
-    It is exact if entries of `rows` are multiples of a power of two u, and |rows| @ h is below
-    2^53 u. At additional columns of `rows`, h is 0.
+    It is exact if entries of `rows` are multiples of a power of two u, and |rows| @ h < 2^53 u.
     """
 
     def sums(counts: Counts) -> FloatArray:
@@ -271,10 +270,9 @@ class Haar:
 
 
 def _levels(workload: Workload, adjacency: Adjacency) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Answers (2^k, m), the levels to measure, and the share of the answers on each level.
+    """Answers (2^k, m), the levels to measure, and squared lengths of queries on their wavelets.
 
-    The last row of answers is repeated for added elements, which occur in no record. The share of a
-    level is the sum of squared lengths of the queries, projected on the wavelets of the level.
+    The last row of answers is repeated for added elements, which occur in no record.
     """
     answers = listed_answers(workload)
     depth = (len(answers) - 1).bit_length()
@@ -337,10 +335,9 @@ class PIdentity:
 
     The measurements are (I; T) D h plus Laplace noise, where h is the histogram of N elements.
     (I; T) is the identity with the rows of T (p, N) below it. T has entries of 0 or more, and D is
-    the diagonal matrix of 1 / (1 + column sums of T). So every column of (I; T) D has l1 norm 1, up
-    to rounding. T is chosen for a small error of the answers, which least squares computes. This
-    problem is not convex. At most 200 steps of a quasi-Newton method, started near hat functions
-    along the list of elements, approach a local minimum.
+    the diagonal matrix of 1 / (1 + column sums of T), so every column of (I; T) D has l1 norm 1, up
+    to rounding. At most 200 steps of a quasi-Newton method, started near hat functions along the
+    list of elements, approach a local minimum of the error of least squares.
 
     Parameters
     ----------
@@ -415,8 +412,7 @@ def _descend(workload: Workload, count: int, adjacency: Adjacency) -> tuple[floa
         by_sums = -2 * by_diagonal / sums**3 - (by_rows * rows).sum(axis=0) / sums**2
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
-    # Without noise most entries would start at the lower bound 0, which the descent leaves slowly,
-    # and rows that are equal at the start would stay equal.
+    # Noise, because the descent leaves the lower bound 0 slowly, and equal rows would stay equal.
     start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
     from scipy.optimize import minimize  # slow import
 
@@ -443,10 +439,9 @@ class SoftBins:
 
     The rows of C are the hat functions of p bins. These are piecewise linear along the order of the
     elements and add up to 1. So an element adds a point of a simplex to C h and to h, and the same
-    kind of noise suits both. Hat functions can give a smaller error than the indicators of a `Tree`
-    with the same noise: for prefixes of 256 elements at epsilon = 1, the root mean squared error of
-    sums is 11.4 instead of 12.3. A descent over all entries of C, started at hat functions, did not
-    lower this error further. Without bins only the histogram is measured.
+    kind of noise suits both. Hat functions can err less than the indicators of a `Tree` with the
+    same noise: for prefixes of 256 elements at epsilon = 1, by 11.4 instead of 12.3 (root mean
+    squared error of sums). Without bins only the histogram is measured.
 
     Parameters
     ----------

@@ -303,15 +303,13 @@ class WeightedMarginals:
     * All sets of columns, if there are at most 2^11 sets and the table of all columns has at most
       2^20 cells. If not, all sets of at most k columns.
     * The table of all columns, if it has at most 2^20 cells. For 3-way tables of 12 binary columns,
-      measuring this table gives a fourth of the error of measuring the 3-way tables.
-    * The blocks of covering designs. Each design has a strength t from 1 to k: every set of t
-      columns lies in one of its blocks.
+      it gives a fourth of the error of measuring the 3-way tables.
+    * The blocks of covering designs of strength t from 1 to k: every set of t columns is in one.
 
-    Every measured set that contains the columns of an interaction estimates it. Least squares
-    weighs the estimates by their precision. `cells` is the noise on the counts of a table. Products
-    of queries (`ProductQueries`) are sums of the cells of tables, and weigh the interactions. If
-    the queries of a column depend only on shares of its levels in a few (a count and a total, on
-    two), tables have these few in place of its levels, and a record adds its shares.
+    Every measured set that contains the columns of an interaction estimates it, and least squares
+    weighs the estimates. `cells` is the noise on the counts of a table. `ProductQueries` are sums
+    of the cells of tables. If the queries of a column depend only on shares of its levels in a few
+    (a count and a total, on two), tables have these few levels, and a record adds its shares.
 
     References
     ----------
