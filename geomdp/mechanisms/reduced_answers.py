@@ -75,13 +75,15 @@ class JL(PostProcessedNoise):
     """Answer A Q for a public random A with few rows, then solve least squares over K_Q.
 
     M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2. Q(X) in R^m holds the true answers
-    and K_Q is the sensitivity polytope. The (k, m) matrix A is drawn from `law`. Z is the noise of
-    a mechanism of the same kind as `inner` for the workload A Q.
+    and K_Q is the sensitivity polytope. The (k, m) matrix A, the attribute `matrix`, is drawn from
+    `law`. Z is the noise of a mechanism of the same kind as `inner` for the workload A Q, which is
+    the attribute `inner`. ``ValueError`` under add/remove: the distortion of sums grows with the
+    private number of records.
 
     Parameters
     ----------
     inner : AdditiveMechanism
-        A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
+        A mechanism for Q (``ValueError`` if it is not additive), whose noise is not used.
     dimension : int or AutoDimension
         Number k of rows of A, at least 1 and below the effective dimension of the workload (else
         use `Projected(inner)`, which has A = I).
@@ -90,21 +92,8 @@ class JL(PostProcessedNoise):
         The error bounds assume that A is not redrawn after a look at a release.
     law : JLLaw
         Distribution of A: `GaussianMap()`, `RademacherMap()` or `SparseMap(density)` of
-        `geomdp.geometry`. Explicit constants for the distortion are known for Gaussian maps only.
-
-    Attributes
-    ----------
-    matrix : (k, m) array
-        A.
-    inner : AdditiveMechanism
-        The mechanism for A Q, which adds the noise.
-
-    Raises
-    ------
-    ValueError
-        If `inner` is not an additive mechanism, `law` is not a `JLLaw`, or `dimension` is out of
-        range. Also for `AutoDimension` with a `law` that is not Gaussian, and under add/remove: the
-        distortion of sums grows with the private number of records.
+        `geomdp.geometry`. Explicit constants for the distortion are known for Gaussian maps only,
+        and `AutoDimension` needs them.
 
     Notes
     -----
@@ -272,7 +261,12 @@ class Coarse(PostProcessed):
     Q(x) in R^m holds the answers to the m queries on record x. The net S is a set of answer vectors
     Q(x). Any two points of S are at least `radius` sqrt(m) apart, and every other Q(x) is closer
     than this to a point of S. pi(x) is the point of S nearest to Q(x). M(X) is the release of a
-    mechanism of the same kind as `inner` for the workload Q' = pi.
+    mechanism of the same kind as `inner` for the workload Q' = pi, which is the attribute `inner`.
+    The attribute `net` (s, m) is S: each new point is the farthest from all earlier points.
+
+    ``ValueError`` if `inner` is not a mechanism or cannot answer Q', if the universe is infinite,
+    or if there are more than 2^26 answers over all elements. Also under add/remove: the rounding
+    error of sums grows with the private number of records.
 
     Parameters
     ----------
@@ -281,20 +275,6 @@ class Coarse(PostProcessed):
     radius : float
         Lower bound on the distance of two points of the net, divided by sqrt(m). `radius` must be
         above 0, and so small that the net has at least two points.
-
-    Attributes
-    ----------
-    inner : Mechanism
-        The mechanism for Q'.
-    net : (s, m) array
-        S, in the order of choice: each new point is the farthest from all earlier points.
-
-    Raises
-    ------
-    ValueError
-        If `inner` is not a mechanism or cannot answer Q', if the universe is infinite, if there are
-        more than 2^26 answers over all elements, or if the radius is out of range. Also under
-        add/remove: the rounding error of sums grows with the private number of records.
 
     Notes
     -----

@@ -331,7 +331,7 @@ def bound_by_support(support: float, trace: float, other: float = 0.0) -> float:
 
 
 class NoiseSize(NamedTuple):
-    """E ||Z||_F^2, E (tr Z)^2, and a bound on E max(lambda_max(Z), 0), of noise on sums of x x^T."""
+    """E ||Z||_F^2, E (tr Z)^2, and a bound on E max(lambda_max(Z), 0), of noise on sums x x^T."""
 
     energy: float
     trace: float

@@ -213,7 +213,9 @@ class SmoothRelease:
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
         """Estimate the mean of a function over the records. Every call is post-processing.
 
-        Under add/remove see `SmoothAnswer`.
+        Under add/remove see `SmoothAnswer`. ``ValueError`` if `query` does not return a finite real
+        number for each point, if a value depends on the other points of the array, or if a
+        `SmoothQuery` does not have d variables.
 
         Parameters
         ----------
@@ -222,12 +224,6 @@ class SmoothRelease:
         filter : Filter, optional
             Rule for the coefficients of the polynomial, from the Chebyshev coefficients of the
             function; by default `Truncation()`.
-
-        Raises
-        ------
-        ValueError
-            If `query` does not return a finite real number for each point, if a value depends on
-            the other points of the array, or if a `SmoothQuery` does not have d variables.
         """
         chosen = Truncation() if filter is None else filter
         return self.combine(approximate(query, self.degree, self.d, chosen))
@@ -249,19 +245,15 @@ class SmoothRelease:
         """This release with its moments replaced by the nearest moments of a distribution.
 
         This is post-processing, so `guarantee` stays the same. So does `noise_std`, because the
-        deviations after the projection depend on the records.
+        deviations after the projection depend on the records. ``ValueError`` if the projection is
+        for moments of another shape. Also under add/remove: moments are then multiples of those of
+        distributions, so no projection is known to lower the error.
 
         Parameters
         ----------
         projection : MomentProjection
             Use `MomentProjection.semidefinite(release.noise_std)` for one variable, and
             `MomentProjection.on_grid(release.noise_std, per_axis)` for several.
-
-        Raises
-        ------
-        ValueError
-            If the projection is for moments of another shape. Under add/remove: moments are then
-            multiples of the moments of distributions, so no projection is known to lower the error.
         """
         if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
             raise ValueError(

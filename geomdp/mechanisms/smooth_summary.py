@@ -306,7 +306,9 @@ class SmoothSummary:
     M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The moments are
     Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. Later, their
     combinations answer every query with K bounded derivatives (Wang et al., Algorithms 1 and 2).
-    `n`, `privacy` and `adjacency` are as for `AdditiveMechanism`.
+    `n`, `privacy` and `adjacency` are as for `AdditiveMechanism`. ``ValueError`` for parameters out
+    of range, a noise that cannot give `privacy`, a schema without exactly d real columns, or n and
+    epsilon too large for the precision of float64 sums.
 
     Parameters
     ----------
@@ -324,12 +326,6 @@ class SmoothSummary:
     schema : Schema, optional
         Names and bounds of the d real columns that are the variables. The release keeps the schema.
         If the bounds were read from the records, there is no privacy claim.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range, a noise that cannot give `privacy`, or a schema without exactly
-        d real columns. Also if n and epsilon are too large for the precision of float64 sums.
 
     Notes
     -----

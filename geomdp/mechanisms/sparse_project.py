@@ -170,7 +170,8 @@ class SparseProject:
     (eps, delta)-DP for eps at most 1. Without a seed, the claim also holds for the computed vector,
     because the noise on the whole numbers sqrt(T) A D is correctly rounded.
 
-    `n` and `adjacency` are as for `AdditiveMechanism`.
+    `n` and `adjacency` are as for `AdditiveMechanism`. ``ValueError`` for parameters out of range,
+    and for Laplace noise with `ZCDP` or with epsilon above 1.
 
     Parameters
     ----------
@@ -190,11 +191,6 @@ class SparseProject:
         Map from elements to columns; by default elements are whole numbers.
     rng : Generator, int or None
         Source of the public hash key, which is drawn once, by the constructor.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range, and for Laplace noise with `ZCDP` or with epsilon above 1.
 
     Examples
     --------

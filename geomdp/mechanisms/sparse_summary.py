@@ -456,11 +456,8 @@ class SparseSummary:
         released vector; the mean of its square bounds the variance for every data set. A query that
         lists s elements takes O(s T / 64) hash evaluations.
 
-        Raises
-        ------
-        ValueError
-            If the sparsity of the query exceeds `sparsity`, or the encoding does not accept an
-            element of the query.
+        ``ValueError`` if the sparsity of the query exceeds `sparsity`, or the encoding does not
+        accept an element of the query.
         """
         if query.sparsity > self.sparsity:
             raise ValueError(

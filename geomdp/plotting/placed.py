@@ -244,7 +244,9 @@ def draw_noise(
 
     The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`. In all other
     cases, the density is estimated from 2^18 draws, counted on a grid of 128 x 128 cells and
-    smoothed by a Gaussian kernel with a standard deviation of 2 cells.
+    smoothed by a Gaussian kernel with a standard deviation of 2 cells. ``ValueError`` for no
+    `shares`, arguments of another shape or out of range, missing `rows`, axes in space, and a share
+    so near to 1 that the grid holds too few draws.
 
     Parameters
     ----------
@@ -261,14 +263,6 @@ def draw_noise(
         The true answers. The curves are drawn around this point.
     colour, label : str
         As for `draw`.
-
-    Raises
-    ------
-    ValueError
-        If `shares` is empty or a share is out of range. If `rows` is needed and missing, or `rows`
-        or `centre` has another shape. If `ax` is three-dimensional, or `noise` is not a `Noise`.
-        Where the density is estimated, also if a share is so near to 1 that the grid holds too few
-        draws.
 
     Examples
     --------

@@ -438,8 +438,7 @@ def exact_sums(workload: Workload) -> ExactSums | None:
 class MeasuredSums(ExactSums):
     """Sums of the measurements of a strategy; answers are images of them plus a public part (m,).
 
-    All entries of the measurements of one record have modulus at most 1, because each entry is an
-    indicator, a share or a sign.
+    Entries of the measurements of one record, indicators, shares or signs, have modulus at most 1.
     """
 
     measurements: Sequence[Measurement]
@@ -543,8 +542,7 @@ class FewRows:
 class ExactPath:
     """The way of an unseeded release: exact sums, plus proved and rounded noise, divided by n.
 
-    The noise is on all sums or on those of a few `rows`. It was made larger by the share `slack`,
-    to cover rounding errors of its parameters.
+    The noise is on all sums or on those of a few `rows`, and larger by `slack` for rounding errors.
     """
 
     sums: ExactSums

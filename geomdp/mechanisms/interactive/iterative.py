@@ -362,7 +362,9 @@ class IterativeConstruction(Generic[AnyQuery]):
     `spent` is this guarantee, and `updates_allowed` is B. Without a seed the guarantee also holds
     on the computer: noise is compared and rounded exactly (X-GRID).
 
-    Other parameters than these are as for `OnlineConstruction`.
+    Other parameters than these are as for `OnlineConstruction`. ``ValueError`` for parameters out
+    of range or of another type, a `privacy` that does not pay for one round at `epsilon_0`, or an n
+    so small that no alpha up to 1 satisfies the conditions.
 
     Parameters
     ----------
@@ -377,12 +379,6 @@ class IterativeConstruction(Generic[AnyQuery]):
         The target accuracy, above 0 and at most 1.
     epsilon_0 : float, optional
         Budget of each private step. By default all rounds share `privacy`.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range or of another type, a `privacy` that does not pay for one round
-        at `epsilon_0`, or an n so small that no alpha up to 1 satisfies the conditions.
 
     Examples
     --------

@@ -104,6 +104,10 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     updates is then lowered, if necessary, to keep the guarantee at most `privacy`. Without a seed
     it also holds on the computer: answers of `ask` and comparisons are exact (X-GRID).
 
+    ``ValueError`` for parameters out of range, for a number of records other than n under
+    replace-one, if `privacy` does not pay for one update of `epsilon_0`, or if n is too small for
+    any accuracy; ``BudgetExhausted`` if the ledger cannot pay.
+
     Parameters
     ----------
     rule : UpdateRule
@@ -124,14 +128,6 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         alpha0, above 0 and at most 1.
     epsilon_0 : float, optional
         Budget of an update, with 1/9 for the value. By default, all updates share `privacy`.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range, for a number of records other than n under replace-one, if
-        `privacy` does not pay for one update of `epsilon_0`, or if n is too small for any accuracy.
-    BudgetExhausted
-        If the ledger cannot pay.
 
     Examples
     --------

@@ -267,7 +267,8 @@ class Median:
     The hypothesis answers with the median of the answers of candidates, the net. An update keeps
     only those on the side of the noisy answer, at most half (Dwork-Roth, Algorithm 9 and Theorem
     5.8; BR-MED). The bound holds if `fineness` is strictly below alpha. Otherwise, the candidate
-    nearest to the data can have the median answer and be deleted (DISC-20).
+    nearest to the data can have the median answer and be deleted (DISC-20). ``ValueError`` for no
+    candidates, a row that is no distribution up to 1e-9, or `fineness` below 0 or infinite.
 
     Parameters
     ----------
@@ -277,12 +278,6 @@ class Median:
         For every data set, some candidate answers all queries of the class with errors of at most
         this number. The caller vouches for it, or takes `net_fineness`. Accuracy depends on it, but
         not privacy.
-
-    Raises
-    ------
-    ValueError
-        For no candidates, a row that is no distribution up to 1e-9, or `fineness` below 0 or
-        infinite.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """The best Gaussian noise on the residuals of tables: strategies of columns, and variances.
 
-`Residuals` has one residual for each set A of columns, and the precision of its noise is 1 /
-variance. The cost of precisions (`ResidualCost`) bounds the squared sensitivity of all residuals
-together, in units of the noise. `ProfileCost` explains profiles and kinds of sets.
+`Residuals` has one residual for each set A of columns. The precision of noise is 1 / variance, and
+its cost (`ResidualCost`) bounds the squared sensitivity of all residuals, in units of the noise.
 """
 
 from __future__ import annotations
