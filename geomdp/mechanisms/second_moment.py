@@ -148,12 +148,14 @@ class SecondMoment(PostProcessed):
     the cone noise on it is known, and a known multiple of the identity is subtracted, which lowers
     the variance of Z (X-CONE). For other definitions of privacy Z is Gaussian. The answers are
     svec(M(X)), (m,) with m = d (d + 1) / 2: the upper triangle, with entries off the diagonal
-    multiplied by sqrt(2). Other parameters than these are those of `AdditiveMechanism`.
+    multiplied by sqrt(2).
 
     Parameters
     ----------
     workload : geomdp.workloads.SecondMoment
         The workload of records of dimension d; ``ValueError`` for any other.
+    n, privacy, adjacency : int, Privacy, Adjacency
+        As for `AdditiveMechanism`.
     clip : bool
         Whether records of norm above 1 are scaled to norm 1, or raise ``ValueError``.
     shrink : bool

@@ -306,16 +306,16 @@ class SmoothSummary:
     M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The moments are
     Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. Later, their
     combinations answer every query with K bounded derivatives (Wang et al., Algorithms 1 and 2).
-    `n`, `privacy` and `adjacency` are as for `AdditiveMechanism`. ``ValueError`` for parameters out
-    of range, a noise that cannot give `privacy`, a schema without exactly d real columns, or n and
-    epsilon too large for the precision of float64 sums.
+    ``ValueError`` for parameters out of range, a noise that cannot give `privacy`, a schema without
+    exactly d real columns, or n and epsilon too large for the precision of float64 sums.
 
     Parameters
     ----------
-    d : int
-        Number of variables.
-    smoothness : int
-        Number K >= 1 of bounded derivatives of the queries that will be asked.
+    d, n, smoothness : int
+        Number of variables, number of records (as for `AdditiveMechanism`), and number K >= 1 of
+        bounded derivatives of the queries that will be asked.
+    privacy : PureDP, ApproxDP or ZCDP
+        As for `AdditiveMechanism`.
     degree : TheoremDegree or int, optional
         The number t >= 2 of degrees in each variable, or a rule for it; by default the least t
         tried, with t^d up to 2^12, whose predicted error is at most 5% above the least.
@@ -323,9 +323,9 @@ class SmoothSummary:
         By default `WeightedLaplace(smoothness)` for pure privacy. For other privacy, Gaussian noise
         of one scale on all moments, calibrated to their l2 diameter under replace-one, about
         (2 t^d)^(1/2), and to their l2 radius under add/remove, (t^d - 1)^(1/2).
-    schema : Schema, optional
-        Names and bounds of the d real columns that are the variables. The release keeps the schema.
-        If the bounds were read from the records, there is no privacy claim.
+    adjacency, schema : Adjacency, Schema
+        Neighbour relation; names and bounds of the d real columns that are the variables, which the
+        release keeps. If the bounds were read from the records, there is no privacy claim.
 
     Notes
     -----

@@ -170,15 +170,15 @@ class SparseProject:
     (eps, delta)-DP for eps at most 1. Without a seed, the claim also holds for the computed vector,
     because the noise on the whole numbers sqrt(T) A D is correctly rounded.
 
-    `n` and `adjacency` are as for `AdditiveMechanism`. ``ValueError`` for parameters out of range,
-    and for Laplace noise with `ZCDP` or with epsilon above 1.
+    ``ValueError`` for parameters out of range, and for Laplace noise with `ZCDP` or with epsilon
+    above 1.
 
     Parameters
     ----------
-    sparsity : int
-        Largest number m of elements that a query may list.
-    queries : int
-        Number k of queries. With `beta`, it determines how independent the entries of A are.
+    n, sparsity, queries : int
+        Number of records (as for `AdditiveMechanism`), largest number m of elements that a query
+        may list, and number k of queries, which with `beta` determines how independent the entries
+        of A are.
     privacy : ApproxDP or ZCDP
         The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     rows : int, optional
@@ -189,8 +189,8 @@ class SparseProject:
         The noise; by default Gaussian noise, which is smaller.
     encoding : ElementEncoding
         Map from elements to columns; by default elements are whole numbers.
-    rng : Generator, int or None
-        Source of the public hash key, which is drawn once, by the constructor.
+    adjacency, rng : Adjacency, Generator or int
+        Neighbour relation; source of the public hash key, which the constructor draws once.
 
     Examples
     --------

@@ -377,22 +377,6 @@ def test_with_workload_is_the_same_family(name):
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_a_mechanism_that_does_not_say_which_guarantees_it_accepts_cannot_be_built():
-    class Silent(AdditiveMechanism):
-        def law(self, change):
-            return LaplaceNoise(self.workload.n_queries, change.l1)
-
-    class Speaking(Silent):
-        accepts = (PureDP,)
-
-    setting = {"n": 10, "privacy": PureDP(1.0)}
-    with pytest.raises(TypeError, match=r"abstract.*accepts"):
-        Silent(Marginals(3, 1), **setting)
-    assert Speaking(Marginals(3, 1), **setting).guarantee.privacy == PureDP(1.0)
-    with pytest.raises(ValueError, match="privacy must be PureDP for Speaking"):
-        Speaking(Marginals(3, 1), n=10, privacy=ZCDP(1.0))
-
-
 # `Cone` accepts constant answers: it needs noise only if the number of records is private.
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].kind is not Cone])
 def test_constant_workloads_are_refused(name, adjacency):
@@ -551,3 +535,19 @@ def with_less_noise(claim, factor):
 def test_audit_refutes_half_the_noise(name):
     claim = MECHANISMS[name].privacy
     assert audited(name, REPLACE, claim, with_less_noise(claim, 2)).refuted
+
+
+def test_a_mechanism_that_does_not_say_which_guarantees_it_accepts_cannot_be_built():
+    class Silent(AdditiveMechanism):
+        def law(self, change):
+            return LaplaceNoise(self.workload.n_queries, change.l1)
+
+    class Speaking(Silent):
+        accepts = (PureDP,)
+
+    setting = {"n": 10, "privacy": PureDP(1.0)}
+    with pytest.raises(TypeError, match=r"abstract.*accepts"):
+        Silent(Marginals(3, 1), **setting)
+    assert Speaking(Marginals(3, 1), **setting).guarantee.privacy == PureDP(1.0)
+    with pytest.raises(ValueError, match="privacy must be PureDP for Speaking"):
+        Speaking(Marginals(3, 1), n=10, privacy=ZCDP(1.0))

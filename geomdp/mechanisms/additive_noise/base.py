@@ -1,8 +1,4 @@
-"""Additive mechanisms: (exact sums + noise that does not depend on the data) / n.
-
-The noise of `Laplace` and `Gaussian` suits all queries, that of `Geometric`, `LatticeBox` and
-`Staircase` few queries.
-"""
+"""Additive mechanisms: (exact sums + noise that does not depend on the data) / n."""
 
 from __future__ import annotations
 

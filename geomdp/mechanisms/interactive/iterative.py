@@ -362,23 +362,23 @@ class IterativeConstruction(Generic[AnyQuery]):
     `spent` is this guarantee, and `updates_allowed` is B. Without a seed the guarantee also holds
     on the computer: noise is compared and rounded exactly (X-GRID).
 
-    Other parameters than these are as for `OnlineConstruction`. ``ValueError`` for parameters out
-    of range or of another type, a `privacy` that does not pay for one round at `epsilon_0`, or an n
-    so small that no alpha up to 1 satisfies the conditions.
+    ``ValueError`` for parameters out of range or of another type, a `privacy` that does not pay for
+    one round at `epsilon_0`, or an n so small that no alpha up to 1 satisfies the conditions.
 
     Parameters
     ----------
-    distinguisher : Distinguisher
-        The class of queries.
+    rule, distinguisher : UpdateRule, Distinguisher
+        The update rule for the class of queries, and the class.
+    n, privacy : int, PureDP or ApproxDP
+        As for `OnlineConstruction`.
     beta : float
         Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
         Shares of alpha for the sources of error. Those of the paper,
         `mechanisms.printed.PRINTED_STOPPING`, guarantee only an error of 3 alpha / 2.
-    alpha : float, optional
-        The target accuracy, above 0 and at most 1.
-    epsilon_0 : float, optional
-        Budget of each private step. By default all rounds share `privacy`.
+    adjacency, alpha, epsilon_0 : Adjacency, float, float
+        Neighbour relation; the target accuracy, above 0 and at most 1; and the budget of each
+        private step. By default all rounds share `privacy`.
 
     Examples
     --------
