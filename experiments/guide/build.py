@@ -161,7 +161,7 @@ def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders, pa
 def _write_lessons(folder: Path, pages: Path) -> str:
     """Write a page for each lesson into `folder`; return a list of links to them."""
     links = []
-    for lesson in lesson_pages(pages, ""):
+    for lesson in lesson_pages(pages):
         name, heading = f"lesson_{lesson.number:02}", f"{lesson.number}. {lesson.title}"
         (folder / f"{name}.html").write_text(lesson.html, encoding="utf-8")
         text = f"{title(heading)}.. raw:: html\n   :file: {name}.html\n"

@@ -26,10 +26,10 @@ def md(text: str) -> mo.Html:
     return mo.md(unfolding(text))
 
 
-def picture(figure: Figure, alt: str) -> mo.Html:
-    """The figure as an image. Its axes stay in place when it is drawn again."""
+def picture(figure: Figure, alt: str, *above: object) -> mo.Html:
+    """The figure below its controls. Its axes stay in place when it is drawn again."""
     width = round(100 * figure.get_figwidth())
-    return mo.image(_PICTURES.png(figure, alt), width=width, alt=alt)
+    return mo.vstack([*above, mo.image(_PICTURES.png(figure, alt), width=width, alt=alt)])
 
 
 def slider(*range_and_step: float, **more: Any) -> mo.ui.slider:

@@ -18,21 +18,6 @@ def _():
 
 
 @app.cell
-def _(mo):
-    mo.md(r"""
-    # 0. An attack, and a question
-
-    A club publishes two numbers every month: how many members smoke, and how many smoke and are
-    ill. No names, only sums. This month Ann has joined, and nobody else.
-
-    ## The attack
-
-    The points are the two published tables. Say what Ann is, and subtract.
-    """)
-    return
-
-
-@app.cell
 def _(mo, slider):
     ann = mo.ui.dropdown(
         {
@@ -45,7 +30,16 @@ def _(mo, slider):
         label="Ann",
     )
     smokers = slider(0, 10, value=4, label="smokers before")
-    mo.vstack([ann, smokers])
+    mo.md(r"""
+    # 0. An attack, and a question
+
+    A club publishes two numbers every month: how many members smoke, and how many smoke and are
+    ill. No names, only sums. This month Ann has joined, and nobody else.
+
+    ## The attack
+
+    The points are the two published tables. Say what Ann is, and subtract.
+    """)
     return ann, smokers
 
 
@@ -65,16 +59,18 @@ def _(Figure, ann, np, picture, smokers):
         f"({ann.value[0]}, {ann.value[1]}): Ann's own answers",
         fontsize=10,
     )
-    picture(_figure, "the two published tables and their difference")
+    picture(_figure, "the two published tables and their difference", ann, smokers)
     return
 
 
 @app.cell
-def _(mo, np):
+def _(mo, np, slider):
     counts = np.array([4, 2, 3, 1])
     kinds = ["healthy", "ill", "smokes", "smokes, ill"]
     # Draws of scale 1; the scale only stretches them.
     unit_noise = np.random.default_rng(29).laplace(size=(12, 4))
+    epsilon = slider(steps=[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], value=1.0, label="ε")
+    draw = slider(0, 11, value=4, label="draw of the noise")
     mo.md(r"""
     Exact sums give a person away as soon as somebody knows the rest, and somebody always does.
     Rounding, small samples and leaving out names do not help: the difference is exact.
@@ -86,15 +82,7 @@ def _(mo, np):
     $\varepsilon$-differentially private (lesson 2 says what that means). A small $\varepsilon$
     protects well.
     """)
-    return counts, kinds, unit_noise
-
-
-@app.cell
-def _(mo, slider):
-    epsilon = slider(steps=[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], value=1.0, label="ε")
-    draw = slider(0, 11, value=4, label="draw of the noise")
-    mo.vstack([epsilon, draw])
-    return draw, epsilon
+    return counts, draw, epsilon, kinds, unit_noise
 
 
 @app.cell
@@ -104,7 +92,7 @@ def _(counts, draw, epsilon, unit_noise):
 
 
 @app.cell
-def _(Figure, counts, kinds, noisy, picture):
+def _(Figure, counts, draw, epsilon, kinds, noisy, picture):
     _figure = Figure(figsize=(5.6, 3.8), layout="constrained")
     _ax = _figure.subplots()
     _ax.bar(kinds, noisy, color=["#0072B2" if cell >= 0 else "#D55E00" for cell in noisy])
@@ -115,7 +103,7 @@ def _(Figure, counts, kinds, noisy, picture):
         f"{(noisy < 0).sum()} of 4 cells are negative; they add up to {noisy.sum():.3f}, not to 10",
         fontsize=10,
     )
-    picture(_figure, "a noisy table of four kinds of people")
+    picture(_figure, "a noisy table of four kinds of people", epsilon, draw)
     return
 
 

@@ -18,11 +18,16 @@ def _():
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, mo, np, slider):
     # Two queries about a person with two yes/no attributes: "smokes" and "smokes and is ill".
     workload = gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
     kinds = ["healthy", "ill", "smokes", "smokes, ill"]
     polytope = gd.sensitivity_polytope(workload)
+    # One slider for each kind. marimo does not watch a list of sliders, so each has its own name.
+    healthy, ill, smoking, both = (
+        slider(0, 10, value=value, label=kind)
+        for kind, value in zip(kinds, (4, 2, 3, 1), strict=True)
+    )
     mo.md(r"""
     # 1. A workload is a body
 
@@ -41,30 +46,13 @@ def _(gd, mo, np):
     $$K = \operatorname{conv}\{Q(x) : x\},$$
 
     the **sensitivity polytope** of the workload. This lesson looks at it in the plane.
-    """)
-    return kinds, polytope, workload
 
-
-@app.cell
-def _(mo):
-    mo.md(r"""
     ## Answers move inside the hull
 
     Four kinds of people, and two queries: $q_1$ = "smokes", $q_2$ = "smokes and is ill". Choose
     how many people of each kind there are: where do the answers go?
     """)
-    return
-
-
-@app.cell
-def _(kinds, mo, slider):
-    # One slider for each kind. marimo does not watch a list of sliders, so each has its own name.
-    healthy, ill, smoking, both = (
-        slider(0, 10, value=value, label=kind)
-        for kind, value in zip(kinds, (4, 2, 3, 1), strict=True)
-    )
-    mo.vstack([healthy, ill, smoking, both])
-    return both, healthy, ill, smoking
+    return both, healthy, ill, kinds, polytope, smoking, workload
 
 
 @app.cell
@@ -93,12 +81,21 @@ def _(Figure, both, gd, healthy, ill, kinds, np, picture, polytope, smoking, wor
     _ax.set_ylabel("$q_2$: smokes and is ill")
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title(_text, loc="left")
-    picture(_figure, "the polytope of two queries and the answers of the chosen records")
+    picture(
+        _figure,
+        "the polytope of two queries and the answers of the chosen records",
+        healthy,
+        ill,
+        smoking,
+        both,
+    )
     return
 
 
 @app.cell
-def _(md):
+def _(md, slider):
+    first = slider(-0.4, 1.4, step=0.05, value=1.2, label="first answer")
+    second = slider(-0.4, 1.4, step=0.05, value=0.4, label="second answer")
     md(r"""
     **Exercise 1.** Two of the four kinds of people have the same answer vector. Which,
     and what does it mean for this workload?
@@ -122,14 +119,6 @@ def _(md):
     outside, there is a **separating hyperplane**: an inequality that all data satisfy and the
     point does not. The library finds it with `body.separate(point)`.
     """)
-    return
-
-
-@app.cell
-def _(mo, slider):
-    first = slider(-0.4, 1.4, step=0.05, value=1.2, label="first answer")
-    second = slider(-0.4, 1.4, step=0.05, value=0.4, label="second answer")
-    mo.vstack([first, second])
     return first, second
 
 
@@ -157,12 +146,29 @@ def _(Figure, first, gd, np, picture, polytope, second):
     _ax.set_ylabel("$q_2$: smokes and is ill")
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title(_text, loc="left", fontsize=10)
-    picture(_figure, "the polytope, the claimed answers and a line that separates them")
+    picture(
+        _figure, "the polytope, the claimed answers and a line that separates them", first, second
+    )
     return
 
 
 @app.cell
-def _(md):
+def _(gd, md, mo, np, slider):
+    solids = {
+        "cube": gd.bodies.VPolytope(np.indices((2, 2, 2)).reshape(3, -1).T),
+        "pairs": gd.sensitivity_polytope(gd.workloads.Parities(3, 2)),
+        "prefixes": gd.bodies.VPolytope(np.tri(4, 3, -1)),
+    }
+    shown = mo.ui.dropdown(
+        {
+            "three attributes (cube)": "cube",
+            "products of pairs of signs (tetrahedron)": "pairs",
+            "prefix sums (a simplex)": "prefixes",
+        },
+        value="products of pairs of signs (tetrahedron)",
+        label="three queries",
+    )
+    turn = slider(0, 360, step=5, value=30, label="turn the solid")
     md(r"""
     **Exercise 4.** Move the point until the line is the edge between $(0, 0)$ and
     $(1, 1)$. Which inequality between the two queries is that?
@@ -187,27 +193,6 @@ def _(md):
     and it is a maximum over single records: a search in the universe, or, for many workloads, a
     closed form. Everything else in this course is built on it.
     """)
-    return
-
-
-@app.cell
-def _(gd, mo, np, slider):
-    solids = {
-        "cube": gd.bodies.VPolytope(np.indices((2, 2, 2)).reshape(3, -1).T),
-        "pairs": gd.sensitivity_polytope(gd.workloads.Parities(3, 2)),
-        "prefixes": gd.bodies.VPolytope(np.tri(4, 3, -1)),
-    }
-    shown = mo.ui.dropdown(
-        {
-            "three attributes (cube)": "cube",
-            "products of pairs of signs (tetrahedron)": "pairs",
-            "prefix sums (a simplex)": "prefixes",
-        },
-        value="products of pairs of signs (tetrahedron)",
-        label="three queries",
-    )
-    turn = slider(0, 360, step=5, value=30, label="turn the solid")
-    mo.vstack([shown, turn])
     return shown, solids, turn
 
 
@@ -219,7 +204,7 @@ def _(Figure, gd, picture, shown, solids, turn):
     _ax.view_init(elev=20, azim=turn.value)
     _ax.set_title(f"{len(solids[shown.value].vertices)} corners")
     _ax.locator_params(nbins=3)
-    picture(_figure, "the body of three queries")
+    picture(_figure, "the body of three queries", shown, turn)
     return
 
 

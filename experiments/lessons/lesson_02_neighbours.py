@@ -92,7 +92,9 @@ def _(Figure, corners, difference, gd, kinds, new, np, old, picture, polytope, r
 
 
 @app.cell
-def _(md):
+def _(md, slider):
+    angle = slider(0, 360, step=5, value=30, label="direction of v, degrees")
+    length = slider(0.1, 3.0, step=0.1, value=2.0, label="length of v")
     md(r"""
     **Exercise 1.** $K$ is a triangle with three corners. How many pairs (old, new) of
     different corners are there, and which of them give corners of $K - K$?
@@ -121,14 +123,6 @@ def _(md):
     least number of records that must be replaced to move the sums by $v$, if fractions of
     records may be replaced. Choose a vector $v$, and watch the body grow until it reaches $v$.
     """)
-    return
-
-
-@app.cell
-def _(mo, slider):
-    angle = slider(0, 360, step=5, value=30, label="direction of v, degrees")
-    length = slider(0.1, 3.0, step=0.1, value=2.0, label="length of v")
-    mo.vstack([angle, length])
     return angle, length
 
 
@@ -147,20 +141,39 @@ def _(Figure, angle, bodies, difference, gd, length, mo, np, picture):
     _ax.set_title(f"v = ({_v[0]:.3f}, {_v[1]:.3f}) is reached at t = {_gauges['K - K']:.3f}")
     _ax.legend(loc="lower right")
     _table = "\n".join(f"| {name} | {value:.3f} |" for name, value in _gauges.items())
-    mo.hstack(
+    mo.vstack(
         [
-            picture(_figure, "a vector and the copy of the difference body that reaches it"),
-            mo.md("| unit ball | norm of v |\n|---|---|\n" + _table),
-        ],
-        justify="start",
-        align="center",
-        gap=2,
+            angle,
+            length,
+            mo.hstack(
+                [
+                    picture(
+                        _figure, "a vector and the copy of the difference body that reaches it"
+                    ),
+                    mo.md("| unit ball | norm of v |\n|---|---|\n" + _table),
+                ],
+                justify="start",
+                align="center",
+                gap=2,
+            ),
+        ]
     )
     return
 
 
 @app.cell
-def _(md):
+def _(bodies, md, mo, np, slider):
+    # The norms on the grid do not depend on the sliders, so they are computed once.
+    axis = np.linspace(-3, 4, 141)
+    _grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    _v = np.array([1.0, 1.0])
+    losses = {
+        name: (body.gauge(_grid - _v) - body.gauge(_grid)).reshape(len(axis), len(axis))
+        for name, body in bodies.items()
+    }
+    ball = mo.ui.dropdown(list(bodies), value="K - K", label="body B")
+    epsilon = slider(0.2, 2.0, step=0.2, value=1.0, label="claimed epsilon")
+    scale = slider(0.5, 1.5, step=0.1, value=1.0, label="scale of the noise")
     md(r"""
     **Exercise 4.** Two of the norms in the table are never above the first. Which two?
     How does this follow from the fact that their unit balls contain $K - K$?
@@ -193,23 +206,6 @@ def _(md):
     output $z$, for the corner $v = (1, 1)$. Red outputs speak for one data set, blue ones for
     the other. With a scale below 1 the noise is too small for its claim.
     """)
-    return
-
-
-@app.cell
-def _(bodies, mo, np, slider):
-    # The norms on the grid do not depend on the sliders, so they are computed once.
-    axis = np.linspace(-3, 4, 141)
-    _grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    _v = np.array([1.0, 1.0])
-    losses = {
-        name: (body.gauge(_grid - _v) - body.gauge(_grid)).reshape(len(axis), len(axis))
-        for name, body in bodies.items()
-    }
-    ball = mo.ui.dropdown(list(bodies), value="K - K", label="body B")
-    epsilon = slider(0.2, 2.0, step=0.2, value=1.0, label="claimed epsilon")
-    scale = slider(0.5, 1.5, step=0.1, value=1.0, label="scale of the noise")
-    mo.vstack([ball, epsilon, scale])
     return axis, ball, epsilon, losses, scale
 
 
@@ -230,7 +226,7 @@ def _(Figure, axis, ball, difference, epsilon, gd, losses, np, picture, scale):
         color="black" if _holds else "#D55E00",
     )
     _figure.colorbar(_image, ax=_ax, label="privacy loss", shrink=0.9)
-    picture(_figure, "the privacy loss at every output")
+    picture(_figure, "the privacy loss at every output", ball, epsilon, scale)
     return
 
 

@@ -36,7 +36,7 @@ def _():
 
 
 @app.cell
-def _(ExactSampler, gd, mo, np):
+def _(ExactSampler, gd, mo, np, slider):
     # The two queries of lesson 1, and symmetric bodies that contain K - K.
     polytope = gd.sensitivity_polytope(
         gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
@@ -50,6 +50,8 @@ def _(ExactSampler, gd, mo, np):
     noises = {
         name: gd.noise.KNormNoise(body, 1.0, ExactSampler(body)) for name, body in bodies.items()
     }
+    shown = mo.ui.multiselect(list(bodies), value=list(bodies)[:2], label="noise of")
+    share = slider(0.1, 0.9, step=0.1, value=0.5, label="share of the noise inside")
     mo.md(r"""
     # 3. Noise shaped like the body
 
@@ -57,13 +59,7 @@ def _(ExactSampler, gd, mo, np):
     $p(z) = c\,e^{-\varepsilon \lVert z \rVert_B}$. This lesson compares bodies, **draws** from
     the density, meets a second family that needs no difference body, and asks what a privacy
     proof may assume about the computer that draws.
-    """)
-    return bodies, difference, noises, polytope
 
-
-@app.cell
-def _(mo):
-    mo.md(r"""
     ## Laplace noise is the cross-polytope
 
     The cross-polytope $B = \Delta_1 B_1^m = \{z : \sum_i |z_i| \le \Delta_1\}$ gives
@@ -83,15 +79,7 @@ def _(mo):
     (ball) and $d(d+1)(d+2)/3$ (cube). Below are curves of equal density that enclose a given
     share of the noise.
     """)
-    return
-
-
-@app.cell
-def _(bodies, mo, slider):
-    shown = mo.ui.multiselect(list(bodies), value=list(bodies)[:2], label="noise of")
-    share = slider(0.1, 0.9, step=0.1, value=0.5, label="share of the noise inside")
-    mo.vstack([shown, share])
-    return share, shown
+    return bodies, difference, noises, polytope, share, shown
 
 
 @app.cell
@@ -116,20 +104,28 @@ def _(Figure, difference, gd, mo, noises, picture, share, shown):
             noises.items(), (noise.body for noise in noises.values()), strict=True
         )
     )
-    mo.hstack(
+    mo.vstack(
         [
-            picture(_figure, "curves of equal density of the noise around the difference body"),
-            mo.md("| body | area | E of squared length |\n|---|---|---|\n" + _rows),
-        ],
-        justify="start",
-        align="center",
-        gap=2,
+            shown,
+            share,
+            mo.hstack(
+                [
+                    picture(
+                        _figure, "curves of equal density of the noise around the difference body"
+                    ),
+                    mo.md("| body | area | E of squared length |\n|---|---|---|\n" + _rows),
+                ],
+                justify="start",
+                align="center",
+                gap=2,
+            ),
+        ]
     )
     return
 
 
 @app.cell
-def _(gd, md):
+def _(gd, md, slider):
     _makers = {
         "Laplace": gd.mechanisms.Laplace,
         "ball": gd.mechanisms.Ball,
@@ -144,6 +140,10 @@ def _(gd, md):
         ]
         for name, make in _makers.items()
     }
+    population = slider(
+        steps=[100, 300, 1000, 3000, 10000], value=1000, label="number of records n"
+    )
+    loss = slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon")
     md(r"""
     **Exercise 1.** Here $\Delta_1 = 2$. Check the second row of the table with the
     formula $2d$.
@@ -173,17 +173,7 @@ def _(gd, md):
     $\Delta_1 = m - 1$ and $\Delta_2 = \sqrt{m - 1}$; but $K$ is a thin simplex.
     The error is known before any data is seen:
     """)
-    return errors, sizes
-
-
-@app.cell
-def _(mo, slider):
-    population = slider(
-        steps=[100, 300, 1000, 3000, 10000], value=1000, label="number of records n"
-    )
-    loss = slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon")
-    mo.vstack([population, loss])
-    return loss, population
+    return errors, loss, population, sizes
 
 
 @app.cell
@@ -203,12 +193,12 @@ def _(errors, log_log, loss, np, picture, population, sizes):
         ylim=(1e-5, 30),
     )
     _ax.axhline(0.1, color="grey", lw=0.8, ls=":")
-    picture(_figure, "error per query by the number of prefix sums")
+    picture(_figure, "error per query by the number of prefix sums", population, loss)
     return (looks,)
 
 
 @app.cell
-def _(gd, md, noises, np, polytope):
+def _(gd, md, mo, noises, np, polytope, slider):
     planar = {
         "K-norm of K - K": noises["K - K"],
         "Laplace": gd.noise.LaplaceNoise(2, 2.0),
@@ -218,6 +208,9 @@ def _(gd, md, noises, np, polytope):
     }
     # One set of draws for each kind of noise; the slider only chooses how many are shown.
     clouds = {name: noise.sample(np.random.default_rng(2), 1000) for name, noise in planar.items()}
+    law = mo.ui.dropdown(list(planar), value="K-norm of K - K", label="noise")
+    amount = slider(steps=[1, 10, 30, 100, 300, 1000], value=300, label="draws")
+    privacy = slider(0.2, 2.0, step=0.2, value=1.0, label="epsilon")
     md(r"""
     **Exercise 4.** Read off the slopes of the three curves, and derive the first two
     from $\Delta_1$ and $\Delta_2$. (The ball's error per query is
@@ -245,16 +238,7 @@ def _(gd, md, noises, np, polytope):
     $d / \varepsilon$ whatever the body is. So *how far out* the noise goes, counted in copies
     of the body, is fixed. The body decides *where*.
     """)
-    return clouds, planar
-
-
-@app.cell
-def _(mo, planar, slider):
-    law = mo.ui.dropdown(list(planar), value="K-norm of K - K", label="noise")
-    amount = slider(steps=[1, 10, 30, 100, 300, 1000], value=300, label="draws")
-    privacy = slider(0.2, 2.0, step=0.2, value=1.0, label="epsilon")
-    mo.vstack([law, amount, privacy])
-    return amount, law, privacy
+    return amount, clouds, law, planar, privacy
 
 
 @app.cell
@@ -277,16 +261,45 @@ def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy)
     _right.plot(_r, _gamma, color="black", lw=1, label="Gamma(2, 1/epsilon)")
     _right.set(xlabel="gauge of the noise in K - K", xlim=(0, 12), ylim=(0, 0.9))
     _right.legend()
-    picture(_figure, "draws of the noise over the difference body, and their gauges")
+    picture(
+        _figure,
+        "draws of the noise over the difference body, and their gauges",
+        law,
+        amount,
+        privacy,
+    )
     return
 
 
 @app.cell
-def _(gd, md, np):
+def _(Figure, functools, gd, io, md, np, slider):
     elliptope = gd.bodies.Elliptope(3)
     # The four kinds of records: (x_1, x_2, x_1 x_2).
     corners = np.array([[a, b, a * b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
     correlations = elliptope.sample_uniform(3000, np.random.default_rng(3))
+    # The elliptope and the six edges between the four records are drawn once; the slider turns the
+    # view.
+    _figure = Figure(figsize=(4.4, 4.2))
+    _space = _figure.add_axes((0.0, 0.0, 0.95, 1.0), projection="3d")
+    gd.plotting.draw(elliptope, _space)
+    for _one in range(4):
+        for _other in range(_one):
+            _edge = corners[[_one, _other]]
+            _space.plot(*_edge.T, "o-", color="#D55E00", lw=1.5, ms=4, zorder=9)
+    _space.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_1 x_2$")
+    _space.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=(-1, 0, 1))
+    _space.set_box_aspect((1, 1, 1), zoom=0.8)
+
+    @functools.cache
+    def solid(azimuth):
+        """The elliptope seen from `azimuth` degrees, as a PNG."""
+        _space.view_init(elev=20, azim=azimuth)
+        file = io.BytesIO()
+        _figure.savefig(file, dpi=150)
+        return file.getvalue()
+
+    angle = slider(0, 180, step=15, value=30, label="turn the solid")
+    points = slider(steps=[0, 100, 300, 1000, 3000], value=300, label="uniform points")
     md(r"""
     **Exercise 6.** For which of the four kinds of noise does the histogram follow the
     curve, and why not for the others?
@@ -341,36 +354,7 @@ def _(gd, md, np):
     elliptope is the inflated tetrahedron of the picture; the four dots are the four kinds of
     records.
     """)
-    return corners, correlations, elliptope
-
-
-@app.cell
-def _(Figure, corners, elliptope, functools, gd, io, mo, slider):
-    # The elliptope and the six edges between the four records are drawn once; the slider turns the
-    # view.
-    _figure = Figure(figsize=(4.4, 4.2))
-    _space = _figure.add_axes((0.0, 0.0, 0.95, 1.0), projection="3d")
-    gd.plotting.draw(elliptope, _space)
-    for _one in range(4):
-        for _other in range(_one):
-            _edge = corners[[_one, _other]]
-            _space.plot(*_edge.T, "o-", color="#D55E00", lw=1.5, ms=4, zorder=9)
-    _space.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_1 x_2$")
-    _space.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=(-1, 0, 1))
-    _space.set_box_aspect((1, 1, 1), zoom=0.8)
-
-    @functools.cache
-    def solid(azimuth):
-        """The elliptope seen from `azimuth` degrees, as a PNG."""
-        _space.view_init(elev=20, azim=azimuth)
-        file = io.BytesIO()
-        _figure.savefig(file, dpi=150)
-        return file.getvalue()
-
-    angle = slider(0, 180, step=15, value=30, label="turn the solid")
-    points = slider(steps=[0, 100, 300, 1000, 3000], value=300, label="uniform points")
-    mo.vstack([angle, points])
-    return angle, points, solid
+    return angle, corners, correlations, elliptope, points, solid
 
 
 @app.cell
@@ -382,15 +366,24 @@ def _(Figure, angle, correlations, mo, np, picture, points, solid):
     _seen = correlations[: points.value].var() if points.value else np.nan
     _flat.set_title(f"variance of an entry {_seen:.3f}, theory 1/4")
     _turned = mo.image(solid(angle.value), width=440, alt="the elliptope of order 3")
-    mo.hstack(
-        [_turned, picture(_figure, "uniform points of the elliptope in two of its coordinates")],
-        justify="start",
+    mo.vstack(
+        [
+            angle,
+            points,
+            mo.hstack(
+                [
+                    _turned,
+                    picture(_figure, "uniform points of the elliptope in two of its coordinates"),
+                ],
+                justify="start",
+            ),
+        ]
     )
     return
 
 
 @app.cell
-def _(gd, mo):
+def _(gd, mo, slider):
     columns = (2, 3, 5, 7, 10, 15, 20, 30, 50)
     _makers = {
         "Laplace": gd.mechanisms.Laplace,
@@ -404,6 +397,10 @@ def _(gd, mo):
         ]
         for name, make in _makers.items()
     }
+    people = slider(
+        steps=[500, 1000, 2000, 5000, 10000, 50000], value=5000, label="number of records n"
+    )
+    budget = slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon")
     mo.md(r"""
     An entry of a uniform correlation matrix has variance $1/(p + 1)$. So cone noise over the
     elliptope has, in each of its $m = p(p-1)/2$ entries,
@@ -415,17 +412,7 @@ def _(gd, mo):
     $\frac1{4n}\sqrt{3 \operatorname{Var}}$. Nikolov's Theorem 2 promises $d^{3/2}/(\varepsilon
     n)$ for these queries; this is the same rate with an explicit constant and an exact sampler.
     """)
-    return columns, pair_errors
-
-
-@app.cell
-def _(mo, slider):
-    people = slider(
-        steps=[500, 1000, 2000, 5000, 10000, 50000], value=5000, label="number of records n"
-    )
-    budget = slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon")
-    mo.vstack([people, budget])
-    return budget, people
+    return budget, columns, pair_errors, people
 
 
 @app.cell
@@ -445,12 +432,31 @@ def _(budget, columns, log_log, looks, np, pair_errors, people, picture):
     )
     _ax.axhline(0.01, color="grey", lw=0.8, ls=":")
     _ax.set_xticks(columns, [str(d) for d in columns])
-    picture(_figure, "error of a cell by the number of columns")
+    picture(_figure, "error of a cell by the number of columns", people, budget)
     return
 
 
 @app.cell
-def _(md):
+def _(HitAndRun, gd, md, np, run_chains, slider):
+    lengths, times = [1, 3, 10, 30, 100], [1, 3, 10, 30, 100, 300]
+    thin = slider(steps=lengths, value=30, label="length of the box : its height")
+    steps = slider(steps=times, value=30, label="steps of the walk T")
+    #: Number of bins of the long side, in which the ends of walks are counted.
+    BINS = 20
+
+    # For each position of the sliders: the box, a walk from a corner, and the share of 2000 walks
+    # that end in each bin.
+    walks = {}
+    for _length in lengths:
+        _box = gd.bodies.Box(np.array([-_length, -1.0]), np.array([_length, 1.0]))
+        _corner = 0.99 * np.array([[-_length, -1.0]])
+        _rng = np.random.default_rng(11)
+        _one = run_chains(HitAndRun(), _box, _corner, _rng, draws=max(times)).draws[0]
+        _starts = np.repeat(_corner, 2000, axis=0)
+        _many = run_chains(HitAndRun(), _box, _starts, _rng, draws=max(times)).draws
+        for _time in times:
+            _counts = np.histogram(_many[:, _time - 1, 0], BINS, range=(-_length, _length))[0]
+            walks[_length, _time] = _box, np.vstack([_corner, _one[:_time]]), _counts / 2000
     md(r"""
     **Exercise 9.** Compute the variance for $d = 2$ and $d = 10$ at $\varepsilon = 1$,
     and from the second the error of a cell at $n = 5000$.
@@ -481,37 +487,7 @@ def _(md):
     the ends of 2000 independent walks. In a square they are uniform after a few steps, in a
     thin box only after many, and **the picture of one walk does not show the difference**.
     """)
-    return
-
-
-@app.cell
-def _(mo, slider):
-    lengths, times = [1, 3, 10, 30, 100], [1, 3, 10, 30, 100, 300]
-    thin = slider(steps=lengths, value=30, label="length of the box : its height")
-    steps = slider(steps=times, value=30, label="steps of the walk T")
-    mo.vstack([thin, steps])
-    return lengths, steps, thin, times
-
-
-@app.cell
-def _(HitAndRun, gd, lengths, np, run_chains, times):
-    #: Number of bins of the long side, in which the ends of walks are counted.
-    BINS = 20
-
-    # For each position of the sliders: the box, a walk from a corner, and the share of 2000 walks
-    # that end in each bin.
-    walks = {}
-    for _length in lengths:
-        _box = gd.bodies.Box(np.array([-_length, -1.0]), np.array([_length, 1.0]))
-        _corner = 0.99 * np.array([[-_length, -1.0]])
-        _rng = np.random.default_rng(11)
-        _one = run_chains(HitAndRun(), _box, _corner, _rng, draws=max(times)).draws[0]
-        _starts = np.repeat(_corner, 2000, axis=0)
-        _many = run_chains(HitAndRun(), _box, _starts, _rng, draws=max(times)).draws
-        for _time in times:
-            _counts = np.histogram(_many[:, _time - 1, 0], BINS, range=(-_length, _length))[0]
-            walks[_length, _time] = _box, np.vstack([_corner, _one[:_time]]), _counts / 2000
-    return BINS, walks
+    return BINS, lengths, steps, thin, times, walks
 
 
 @app.cell
@@ -533,7 +509,7 @@ def _(BINS, Figure, gd, np, picture, steps, thin, walks):
     )
     _right.title.set_fontsize(10)
     _right.legend()
-    picture(_figure, "one walk in the box, and where 2000 walks end")
+    picture(_figure, "one walk in the box, and where 2000 walks end", thin, steps)
     return
 
 

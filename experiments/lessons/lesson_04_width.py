@@ -20,7 +20,7 @@ def _():
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, mo, np, slider):
     _angles = np.deg2rad([80, 150, 215, 330])
     plane_bodies = {
         "a quadrangle": gd.bodies.VPolytope(
@@ -31,6 +31,8 @@ def _(gd, mo, np):
         "disc": gd.bodies.Ball(2),
         "square": gd.bodies.Box(-np.ones(2), np.ones(2)),
     }
+    seen = mo.ui.dropdown(list(plane_bodies), value="a quadrangle", label="body K")
+    turn = slider(0, 360, step=5, value=25, label="direction u, degrees")
     mo.md(r"""
     # 4. How large is a body?
 
@@ -45,15 +47,7 @@ def _(gd, mo, np):
     $h_K(u) + h_K(-u)$ is the distance between the two parallel planes that touch the body from
     both sides.
     """)
-    return (plane_bodies,)
-
-
-@app.cell
-def _(mo, plane_bodies, slider):
-    seen = mo.ui.dropdown(list(plane_bodies), value="a quadrangle", label="body K")
-    turn = slider(0, 360, step=5, value=25, label="direction u, degrees")
-    mo.vstack([seen, turn])
-    return seen, turn
+    return plane_bodies, seen, turn
 
 
 @app.cell
@@ -78,12 +72,17 @@ def _(Figure, gd, np, picture, plane_bodies, seen, turn):
     _right.set(xlabel="direction, degrees", ylim=(-1, 3.8), xticks=range(0, 361, 90))
     _right.set_title(f"breadth(u) = {_ahead + _behind:.3f}")
     _right.legend(loc="lower right")
-    picture(_figure, "a body with its two supporting lines, and its support function by direction")
+    picture(
+        _figure,
+        "a body with its two supporting lines, and its support function by direction",
+        seen,
+        turn,
+    )
     return
 
 
 @app.cell
-def _(functools, gd, md, np):
+def _(functools, gd, md, mo, np, slider):
     def body_of(name, m):
         """One of the bodies of this lesson in m dimensions."""
         if name == "ball":
@@ -98,6 +97,9 @@ def _(functools, gd, md, np):
         return gd.gaussian_width(body_of(name, m), rng=0).value
 
     names = ["ball", "cube", "cross-polytope"]
+    which = mo.ui.dropdown(names, value="cross-polytope", label="body")
+    dimension = slider(steps=[2, 5, 10, 20, 50, 100, 200], value=20, label="dimension m")
+    draws = slider(steps=[10, 30, 100, 300, 1000], value=300, label="directions g")
     md(r"""
     **Exercise 1.** For the triangle, $h(u) = 0$ in a whole range of directions. Why?
 
@@ -133,16 +135,7 @@ def _(functools, gd, md, np):
     | cross-polytope | $E \max_i \lvert g_i \rvert \le \sqrt{2 \ln 2m}$ | 1.881 |
     | segment of length 1 | $1/\sqrt{2\pi}$ | 0.399 |
     """)
-    return body_of, names, width_of
-
-
-@app.cell
-def _(mo, names, slider):
-    which = mo.ui.dropdown(names, value="cross-polytope", label="body")
-    dimension = slider(steps=[2, 5, 10, 20, 50, 100, 200], value=20, label="dimension m")
-    draws = slider(steps=[10, 30, 100, 300, 1000], value=300, label="directions g")
-    mo.vstack([which, dimension, draws])
-    return dimension, draws, which
+    return body_of, dimension, draws, names, which, width_of
 
 
 @app.cell
@@ -167,12 +160,36 @@ def _(Figure, body_of, dimension, draws, gd, np, picture, which, width_of):
     _right.minorticks_off()
     _right.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _right.legend(loc="lower right")
-    picture(_figure, "the support function in random directions, and its mean so far")
+    picture(
+        _figure,
+        "the support function in random directions, and its mean so far",
+        which,
+        dimension,
+        draws,
+    )
     return
 
 
 @app.cell
-def _(md):
+def _(body_of, functools, gd, md, mo, names, np, slider, width_of):
+    @functools.cache
+    def outlines(name, m, through_corner):
+        """A body as wide as the unit ball, and an orthonormal basis (2, m) of the plane."""
+        body = body_of(name, m)
+        to_one = gd.geometry.mean_gaussian_norm(m) / width_of(name, m)
+        directions = np.random.default_rng(5).normal(size=(2, m))
+        if through_corner:
+            directions[0] = body.extreme_point(directions[:1])[0]
+        basis = np.linalg.qr(directions.T)[0].T
+        return gd.bodies.Scaled(body, to_one), basis
+
+    pictured = mo.ui.dropdown(names, value="cross-polytope", label="body")
+    high = slider(steps=[2, 3, 5, 10, 20, 50, 100, 200], value=50, label="dimension m")
+    plane = mo.ui.radio(
+        ["two random directions", "a corner and a random direction"],
+        value="two random directions",
+        label="plane",
+    )
     md(r"""
     **Exercise 4.** The ball of radius 1 and the cross-polytope both have diameter 2.
     Compare their widths at $m = 200$. Which one is "really" small?
@@ -208,30 +225,6 @@ def _(md):
     a random plane misses them all. V. Milman draws bodies in this way: a round core and a few
     long arms.
     """)
-    return
-
-
-@app.cell
-def _(body_of, functools, gd, mo, names, np, slider, width_of):
-    @functools.cache
-    def outlines(name, m, through_corner):
-        """A body as wide as the unit ball, and an orthonormal basis (2, m) of the plane."""
-        body = body_of(name, m)
-        to_one = gd.geometry.mean_gaussian_norm(m) / width_of(name, m)
-        directions = np.random.default_rng(5).normal(size=(2, m))
-        if through_corner:
-            directions[0] = body.extreme_point(directions[:1])[0]
-        basis = np.linalg.qr(directions.T)[0].T
-        return gd.bodies.Scaled(body, to_one), basis
-
-    pictured = mo.ui.dropdown(names, value="cross-polytope", label="body")
-    high = slider(steps=[2, 3, 5, 10, 20, 50, 100, 200], value=50, label="dimension m")
-    plane = mo.ui.radio(
-        ["two random directions", "a corner and a random direction"],
-        value="two random directions",
-        label="plane",
-    )
-    mo.vstack([pictured, high, plane])
     return high, outlines, pictured, plane
 
 
@@ -252,15 +245,24 @@ def _(Figure, gd, high, mo, np, outlines, picture, pictured, plane):
         _ax.set_title(_title)
     mo.vstack(
         [
-            picture(_figure, "a cut and a shadow of the body"),
-            mo.md("The grey circle is the unit ball, which has the same width."),
+            pictured,
+            high,
+            plane,
+            mo.vstack(
+                [
+                    picture(_figure, "a cut and a shadow of the body"),
+                    mo.md("The grey circle is the unit ball, which has the same width."),
+                ]
+            ),
         ]
     )
     return
 
 
 @app.cell
-def _(md):
+def _(md, slider):
+    accuracy = slider(steps=[0.01, 0.02, 0.05, 0.1, 0.2], value=0.05, label="error alpha")
+    log_size = slider(3, 60, value=20, label="universe: N = 2 to the")
     md(r"""
     **Exercise 7.** For the cross-polytope and "a corner and a random direction": how
     long is the spike at $m = 200$, and how thick is the core?
@@ -296,14 +298,6 @@ def _(md):
     up to a constant. The third term does not depend on the number of queries at all. Move the
     sliders and see which term is the smallest.
     """)
-    return
-
-
-@app.cell
-def _(mo, slider):
-    accuracy = slider(steps=[0.01, 0.02, 0.05, 0.1, 0.2], value=0.05, label="error alpha")
-    log_size = slider(3, 60, value=20, label="universe: N = 2 to the")
-    mo.vstack([accuracy, log_size])
     return accuracy, log_size
 
 
@@ -320,7 +314,12 @@ def _(accuracy, log_log, log_size, np, picture):
     _title = f"the terms cross at k = {_log_n:.0f} and k = {_log_n / _alpha**2:,.0f}"
     _labels = {"xlabel": "number of queries k", "ylabel": "records, at epsilon = 1"}
     _figure, _ = log_log(_k, _terms, least=True, title=_title, ylim=(3, 3e7), **_labels)
-    picture(_figure, "three bounds on the number of records, by the number of queries")
+    picture(
+        _figure,
+        "three bounds on the number of records, by the number of queries",
+        accuracy,
+        log_size,
+    )
     return
 
 

@@ -25,9 +25,12 @@ def _():
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, mo, np, slider):
     triangle = gd.bodies.VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
     gaussians = np.random.default_rng(4).normal(size=(25, 2))
+    spread = slider(steps=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0], value=0.3, label="noise sigma")
+    smokes = slider(0, 1, step=0.05, value=0.7, label="truth: smokes")
+    both = slider(0, 1, step=0.05, value=0.35, label="truth: smokes, ill")
     mo.md(r"""
     # 5. Projection
 
@@ -40,16 +43,7 @@ def _(gd, mo, np):
     (post-processing). It is the **projection mechanism** of Nikolov, Talwar and Zhang. The
     picture shows 25 fixed draws of Gaussian noise of any size, around any true answers.
     """)
-    return gaussians, triangle
-
-
-@app.cell
-def _(mo, slider):
-    spread = slider(steps=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0], value=0.3, label="noise sigma")
-    smokes = slider(0, 1, step=0.05, value=0.7, label="truth: smokes")
-    both = slider(0, 1, step=0.05, value=0.35, label="truth: smokes, ill")
-    mo.vstack([spread, smokes, both])
-    return both, smokes, spread
+    return both, gaussians, smokes, spread, triangle
 
 
 @app.cell
@@ -60,7 +54,7 @@ def _(both, np, smokes):
 
 
 @app.cell
-def _(Figure, gaussians, gd, np, picture, spread, triangle, truth):
+def _(Figure, both, gaussians, gd, np, picture, smokes, spread, triangle, truth):
     _noisy = truth + spread.value * gaussians
     _nearest = np.array([gd.project(triangle, y).point for y in _noisy])
     _before = np.sqrt(((_noisy - truth) ** 2).mean())
@@ -74,12 +68,14 @@ def _(Figure, gaussians, gd, np, picture, spread, triangle, truth):
     _ax.set(xlim=(0.5 - _half, 0.8 + _half), ylim=(0.35 - _half, 0.65 + _half))
     _ax.set_title(f"rmse before {_before:.3f}, after {_after:.3f}")
     _ax.legend(loc="upper left", fontsize=8)
-    picture(_figure, "noisy answers and their nearest points in the triangle")
+    picture(_figure, "noisy answers and their nearest points in the triangle", spread, smokes, both)
     return
 
 
 @app.cell
-def _(md):
+def _(md, slider):
+    noise_angle = slider(0, 360, step=5, value=60, label="direction of Z, degrees")
+    noise_length = slider(0.0, 2.0, step=0.1, value=1.0, label="length of Z")
     md(r"""
     **Exercise 1.** Can the projection make the answers worse? Look at single points and
     at the rmse.
@@ -118,14 +114,6 @@ def _(md):
     grows like $\sigma$ and no longer like $\sigma^2$, and the number of queries counts only
     through the width. Check the chain of inequalities on one draw:
     """)
-    return
-
-
-@app.cell
-def _(mo, slider):
-    noise_angle = slider(0, 360, step=5, value=60, label="direction of Z, degrees")
-    noise_length = slider(0.0, 2.0, step=0.1, value=1.0, label="length of Z")
-    mo.vstack([noise_angle, noise_length])
     return noise_angle, noise_length
 
 
@@ -153,12 +141,17 @@ def _(Figure, gd, noise_angle, noise_length, np, picture, triangle, truth):
     _right.invert_yaxis()
     _first, _second, _third, _ = _chain.values()
     _right.set(xlim=(0, 4.8), title=f"{_first:.3f} is at most {_second:.3f} and {_third:.3f}")
-    picture(_figure, "one draw of the noise and its error, and four numbers in order")
+    picture(
+        _figure,
+        "one draw of the noise and its error, and four numbers in order",
+        noise_angle,
+        noise_length,
+    )
     return
 
 
 @app.cell
-def _(gd, md, np):
+def _(gd, md, np, slider):
     _rng = np.random.default_rng(7)
     _matrix = _rng.choice([-1.0, 1.0], size=(64, 256))
     _workload = gd.workloads.Explicit(_matrix)
@@ -175,6 +168,7 @@ def _(gd, md, np):
         _noisy = _truth + sigma_one / _n * _rng.normal(size=(15, 64))
         _found = np.array([found.point for found in _projector.nearest_many(_noisy)])
         measured.append(np.sqrt(((_found - _truth) ** 2).mean()))
+    count = slider(steps=[3, 10, 30, 100, 300, 1000, 3000], value=30, label="number of records n")
     md(r"""
     **Exercise 4.** Put the truth on the edge and turn $Z$ until the error is as long as
     the noise. Which directions are these, and what do the bars show?
@@ -210,14 +204,7 @@ def _(gd, md, np):
     The two meet where the noise is smaller than the body, and there the projection gains
     little. The points are measured, 15 releases each.
     """)
-    return measured, sigma_one, sizes, width
-
-
-@app.cell
-def _(slider):
-    count = slider(steps=[3, 10, 30, 100, 300, 1000, 3000], value=30, label="number of records n")
-    count
-    return (count,)
+    return count, measured, sigma_one, sizes, width
 
 
 @app.cell
@@ -233,7 +220,9 @@ def _(count, log_log, measured, np, picture, sigma_one, sizes, width):
     _labels = {"xlabel": "records n", "ylabel": "error per query (rmse)"}
     _figure, _ax = log_log(sizes, _curves, title=_title, **_labels)
     _ax.axvline(count.value, color="grey", lw=1)
-    picture(_figure, "error per query before and after the projection, by the number of records")
+    picture(
+        _figure, "error per query before and after the projection, by the number of records", count
+    )
     return
 
 

@@ -18,7 +18,7 @@ def _():
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, mo, np, slider):
     # 200 random sign queries about 64 kinds of records: a body in R^200 with 64 corners.
     queries, kinds = 200, 64
     workload = gd.workloads.RandomSigns(queries, kinds, rng=0)
@@ -27,6 +27,8 @@ def _(gd, mo, np):
     width = gd.gaussian_width(polytope, rng=0).value
     first, second = np.triu_indices(kinds, 1)
     lengths = np.linalg.norm(corners[first] - corners[second], axis=1)
+    rows = slider(steps=[2, 5, 10, 20, 50, 100, queries], value=20, label="rows m")
+    seed = slider(0, 5, value=1, label="draw of A")
     mo.md(r"""
     # 6. The JL transform
 
@@ -42,15 +44,7 @@ def _(gd, mo, np):
     All $k$ queries are answered, and the noise has only $m$ coordinates. Two questions decide
     whether that helps: what does $A$ do to distances in $K$, and how much smaller is the noise?
     *(Theorem and lemma numbers are Nikolov's.)*
-    """)
-    return corners, first, kinds, lengths, polytope, queries, second, width, workload
 
-
-@app.cell
-def _(mo, queries, slider):
-    rows = slider(steps=[2, 5, 10, 20, 50, 100, queries], value=20, label="rows m")
-    seed = slider(0, 5, value=1, label="draw of A")
-    mo.md(r"""
     ## A random map keeps distances, up to the width
 
     The entries of $A$ are independent $N(0, 1/m)$, so $\mathbb E \lVert A x\rVert^2 = \lVert x
@@ -65,7 +59,7 @@ def _(mo, queries, slider):
     $\mathbb R^{200}$. On the left is its image in two random directions, a shadow; on the
     right are the 2016 distances between corners before and after the map.
     """)
-    return rows, seed
+    return corners, first, kinds, lengths, polytope, queries, rows, second, seed, width, workload
 
 
 @app.cell
@@ -225,14 +219,7 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
 
     error of the answers, at worst: **{_far:.3f}**
     """)
-    mo.vstack(
-        [
-            angle,
-            noise,
-            _text,
-            picture(_figure, "the points of a pentagon that one row cannot tell apart"),
-        ]
-    )
+    picture(_figure, "the points of a pentagon that one row cannot tell apart", angle, noise, _text)
     return
 
 
@@ -281,7 +268,7 @@ def _(md, slider):
 
 
 @app.cell
-def _(log_log, mo, np, picture, records):
+def _(log_log, np, picture, records):
     _ms = np.geomspace(1, 2000, 200)
     _near, _noisy = 1 / np.sqrt(_ms), np.sqrt(_ms) / records.value
     _curves = {
@@ -294,7 +281,7 @@ def _(log_log, mo, np, picture, records):
     _labels = {"xlabel": "rows m", "ylabel": "the bracket"}
     _figure, _ax = log_log(_ms, _curves, title=_title, ylim=(3e-3, 20), **_labels)
     _ax.plot(records.value, _least, "o", color="black")
-    mo.vstack([records, picture(_figure, "distortion, noise and their sum by the number of rows")])
+    picture(_figure, "distortion, noise and their sum by the number of rows", records)
     return
 
 
@@ -331,7 +318,7 @@ def _(md, slider):
 
 
 @app.cell
-def _(alpha, bits, gd, log_log, mo, np, picture):
+def _(alpha, bits, gd, log_log, np, picture):
     def _records(k):
         size, scale = 2**bits.value, {"epsilon": 1.0, "alpha": alpha.value, "constant": 1.0}
         found = gd.bounds.upper.bounded_queries(int(k), size, **scale)
@@ -347,18 +334,12 @@ def _(alpha, bits, gd, log_log, mo, np, picture):
     _title = f"k = 1000: ball {_ball:.0f}, K-norm {_knorm:.0f}, JL {_jl:.0f}"
     _labels = {"xlabel": "queries k", "ylabel": "records, up to the constant"}
     _figure, _ = log_log(_counts, _curves, least=True, title=_title, ylim=(5, 1e7), **_labels)
-    mo.vstack(
-        [
-            bits,
-            alpha,
-            picture(_figure, "three bounds on the number of records by the number of queries"),
-        ]
-    )
+    picture(_figure, "three bounds on the number of records by the number of queries", bits, alpha)
     return
 
 
 @app.cell
-def _(gd, kinds, md, np, workload):
+def _(gd, kinds, md, np, slider, workload):
     sizes, tried = (30, 100, 300), (2, 4, 8, 16, 32, 48, 62)
     _inner = gd.mechanisms.Ball(workload, n=1, privacy=gd.PureDP(1.0))
     _maps = [gd.mechanisms.JL(_inner, _m, rng=_m) for _m in tried]
@@ -378,6 +359,7 @@ def _(gd, kinds, md, np, workload):
             _measure(gd.mechanisms.Projected(_noisy), _data),
             [_measure(_jl.with_n(_n), _data) for _jl in _maps],
         )
+    people = slider(steps=list(sizes), value=100, label="records n")
     md(r"""
     **Exercise 9.** From which number of queries on is the third term the least?
 
@@ -391,17 +373,11 @@ def _(gd, kinds, md, np, workload):
     with one map of $m$ rows. The dotted line is the error of answering 0 to all queries, which
     uses no data. Each error is the root mean square over 20 releases.
     """)
-    return measured, sizes, tried, zero
+    return measured, people, sizes, tried, zero
 
 
 @app.cell
-def _(sizes, slider):
-    people = slider(steps=list(sizes), value=100, label="records n")
-    return (people,)
-
-
-@app.cell
-def _(measured, mo, people, picture, plt, tried, zero):
+def _(measured, people, picture, plt, tried, zero):
     _alone, _projected, _behind = measured[people.value]
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
     _ax.axhline(_alone, color="#0072B2", ls="--", label="noise alone")
@@ -417,7 +393,7 @@ def _(measured, mo, people, picture, plt, tried, zero):
     _ax.set_xticks(tried, [str(_m) for _m in tried])
     _ax.set(xlabel="rows m", ylabel="error per query")
     _ax.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)
-    mo.vstack([people, picture(_figure, "measured error by the number of rows")])
+    picture(_figure, "measured error by the number of rows", people)
     return
 
 

@@ -86,15 +86,14 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
 
         {_verdict}
     """)
-    mo.vstack(
-        [
-            people,
-            copies,
-            error,
-            loss,
-            _text,
-            picture(_figure, "four discs around the answers of four data sets"),
-        ]
+    picture(
+        _figure,
+        "four discs around the answers of four data sets",
+        people,
+        copies,
+        error,
+        loss,
+        _text,
     )
     return
 
@@ -205,10 +204,12 @@ def _(alpha, epsilon, gd, mo, np, packing):
 
 
 @app.cell
-def _(gd, md):
+def _(gd, md, slider):
     steps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
     losses = [0.25, 0.5, 1.0, 2.0]
     lines = {(_e, _t): gd.bounds.private_line(_t, _e, 2) for _e in losses for _t in steps}
+    line_loss = slider(steps=losses, value=1.0, label="ε")
+    line_steps = slider(steps=steps, value=8, label="steps T")
     md(r"""
     **Exercise 4.** Why does a data set hold $r$ copies of one code word, and not $r$
     different records?
@@ -237,14 +238,7 @@ def _(gd, md):
     estimate of $t$ is good on average over a prior. `gd.bounds.private_line` proves a lower
     bound on $\mathbb E (\hat t - t)^2$ by dynamic programming.
     """)
-    return lines, losses, steps
-
-
-@app.cell
-def _(losses, slider, steps):
-    line_loss = slider(steps=losses, value=1.0, label="ε")
-    line_steps = slider(steps=steps, value=8, label="steps T")
-    return line_loss, line_steps
+    return line_loss, line_steps, lines, losses, steps
 
 
 @app.cell
@@ -329,9 +323,7 @@ def _(gd, grid_records, grid_steps, lines, mo, np, picture, plt):
         if _fits
         else f"Two lines of {_t} steps need 2T = {2 * _t} records: more than n."
     )
-    mo.vstack(
-        [grid_steps, grid_records, _text, picture(_figure, "a grid of answers in the square")]
-    )
+    picture(_figure, "a grid of answers in the square", grid_steps, grid_records, _text)
     return
 
 
@@ -421,7 +413,7 @@ def _(agreements, code, mo, np, picture, plt):
         f"$q = 11$, $s = 6$, $t = 3$: {len(code.words())} sets of 6 among 66 elements. Any two "
         f"share at most {int(np.flatnonzero(agreements).max())}."
     )
-    mo.vstack([_text, picture(_figure, "how many elements two sets share")])
+    picture(_figure, "how many elements two sets share", _text)
     return
 
 

@@ -83,20 +83,14 @@ def _(
 
     Theorem 3.24, $k$ = {asked}, $\\beta$ = 0.05: $\\alpha$ = **{_alpha:.3f}**
     """)
-    mo.vstack(
-        [
-            stream_loss,
-            height,
-            draw,
-            _text,
-            picture(_figure, "a stream of queries against the noisy threshold"),
-        ]
+    picture(
+        _figure, "a stream of queries against the noisy threshold", stream_loss, height, draw, _text
     )
     return
 
 
 @app.cell
-def _(md, np):
+def _(md, np, slider):
     def _tail(values, scale):
         """P(Lap(scale) <= values)."""
         shrunk = np.exp(-np.abs(values) / scale) / 2
@@ -113,6 +107,7 @@ def _(md, np):
     lengths = [1, 2, 5, 10, 20, 50, 100, 1000]
     scales_tried = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]
     worst = {_s: [worst_loss(_k, _s) for _k in lengths] for _s in scales_tried}
+    query_scale = slider(steps=scales_tried, value=2.0, label="query noise, × 1/ε")
     md(r"""
     **Exercise 1.** A thousand queries instead of 30, $\varepsilon = 1$,
     $\beta = 0.05$: what is $\alpha$? And if all thousand were *answered* with Laplace
@@ -135,13 +130,7 @@ def _(md, np):
     an integral over $\rho$; the curves are the log-ratio of the two probabilities, computed
     numerically.
     """)
-    return lengths, scales_tried, worst
-
-
-@app.cell
-def _(scales_tried, slider):
-    query_scale = slider(steps=scales_tried, value=2.0, label="query noise, × 1/ε")
-    return (query_scale,)
+    return lengths, query_scale, scales_tried, worst
 
 
 @app.cell
@@ -162,18 +151,12 @@ def _(gd, lengths, mo, picture, plt, query_scale, worst):
         f"After 1000 queries: **{worst[query_scale.value][-1]:.3f} ε** with noise "
         f"{query_scale.value:g}/ε, and {worst[4.0][-1]:.3f} ε with 4/ε."
     )
-    mo.vstack(
-        [
-            query_scale,
-            _text,
-            picture(_figure, "privacy loss by the number of queries before the last"),
-        ]
-    )
+    picture(_figure, "privacy loss by the number of queries before the last", query_scale, _text)
     return
 
 
 @app.cell
-def _(gd, md, np):
+def _(gd, md, np, slider):
     beta = 0.05
     cutoffs = [1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 100]
     _privacy = gd.ApproxDP(1.0, 1e-6)
@@ -189,6 +172,7 @@ def _(gd, md, np):
             _alpha = _theorem(_privacy, cutoff=_c, queries=_c, beta=beta)
             accuracies[_name].append(_alpha)
             failures[_name].append(1 - (1 - np.exp(-_alpha / _mechanism.scales.answer)) ** _c)
+    cutoff = slider(steps=cutoffs, value=10, label="c = k")
     md(r"""
     **Exercise 3.** Find the formula for the loss after many queries from the proof of
     Exercise 2.
@@ -217,13 +201,7 @@ def _(gd, md, np):
     $\Pr[\text{some of } c \text{ values is off by more than } \alpha] =
     1 - (1 - e^{-\alpha/b})^c$. In the picture all $k = c$ queries are found above.
     """)
-    return accuracies, beta, cutoffs, failures
-
-
-@app.cell
-def _(cutoffs, slider):
-    cutoff = slider(steps=cutoffs, value=10, label="c = k")
-    return (cutoff,)
+    return accuracies, beta, cutoff, cutoffs, failures
 
 
 @app.cell
@@ -244,12 +222,12 @@ def _(accuracies, beta, cutoff, cutoffs, failures, log_log, mo, picture):
     corrected: α = {accuracies["corrected"][_at]:.3f}, missed with probability
     {failures["corrected"][_at]:.3g}
     """)
-    mo.vstack([cutoff, _text, picture(_figure, "probability of a wrong value by the cutoff")])
+    picture(_figure, "probability of a wrong value by the cutoff", cutoff, _text)
     return
 
 
 @app.cell
-def _(gd, md, np):
+def _(gd, md, np, slider):
     points = 32
     _ranks = np.arange(points)
     shares = np.exp(-(((_ranks - 9) / 3.0) ** 2)) + 0.6 * np.exp(-(((_ranks - 22) / 2.0) ** 2))
@@ -269,6 +247,7 @@ def _(gd, md, np):
             break
         _hypothesis.update(_queries[_worst], float(_truths[_worst]))
     allowed = _rule.bound(learning)
+    updates = slider(0, len(gaps) - 1, value=3, label="updates")
     md(r"""
     **Exercise 5.** The printed split gives the comparisons
     $\frac{\sqrt{512}}{\sqrt{512}+1} = 0.958$ of $\varepsilon$. What went wrong, and
@@ -297,13 +276,7 @@ def _(gd, md, np):
     updates. Below, the queries are "is it at most $j$?" about a number from 0 to 31. Each
     update takes the query with the largest error, with no privacy yet.
     """)
-    return allowed, gaps, guesses, learning, points, shares
-
-
-@app.cell
-def _(gaps, slider):
-    updates = slider(0, len(gaps) - 1, value=3, label="updates")
-    return (updates,)
+    return allowed, gaps, guesses, learning, points, shares, updates
 
 
 @app.cell
@@ -387,20 +360,12 @@ def _(constants, gap, mo, noise, picture, plt):
     else:
         _verdict = f"The run stops, and no query errs by more than {_most:.3f} α."
     _text = mo.md(_verdict)
-    mo.vstack(
-        [
-            constants,
-            gap,
-            noise,
-            _text,
-            picture(_figure, "the true gap, the seen gap and the largest gap"),
-        ]
-    )
+    picture(_figure, "the true gap, the seen gap and the largest gap", constants, gap, noise, _text)
     return
 
 
 @app.cell
-def _(gd, md, np):
+def _(gd, md, np, slider):
     sizes = np.geomspace(1e6, 1e10, 9)
     class_sizes = [32, 1000, 10**6, 10**9]
     _rule = gd.mechanisms.MultiplicativeWeights(32)
@@ -420,6 +385,7 @@ def _(gd, md, np):
         for _name, _privacy in _privacies.items()
         for _count in class_sizes
     }
+    queries = slider(steps=class_sizes, value=32, label="queries in the class")
     md(r"""
     **Exercise 7.** Find slider positions with the printed constants at which the run
     stops and a query may err by almost $\frac32\alpha$. Which step of the proof fails?
@@ -455,23 +421,17 @@ def _(gd, md, np):
     constants, and multiplicative weights on 32 elements, this is the accuracy on $|\mathcal C|$
     queries at once.
     """)
-    return class_sizes, promised, sizes
+    return class_sizes, promised, queries, sizes
 
 
 @app.cell
-def _(class_sizes, slider):
-    queries = slider(steps=class_sizes, value=32, label="queries in the class")
-    return (queries,)
-
-
-@app.cell
-def _(log_log, mo, picture, promised, queries, sizes):
+def _(log_log, picture, promised, queries, sizes):
     _pure, _other = (promised[name, queries.value] for name in ("1-DP", "(1, 1e-6)-DP"))
     _curves = {"1-DP": (_pure, "o-", "#0072B2"), r"$(1, 10^{-6})$-DP": (_other, "s-", "#D55E00")}
     _title = f"at the last point {_pure[-1]:.4f} and {_other[-1]:.4f}"
     _labels = {"xlabel": "records n", "ylabel": r"$\alpha$, with probability 0.95"}
     _figure, _ = log_log(sizes, _curves, title=_title, ylim=(1e-3, 2), **_labels)
-    mo.vstack([queries, picture(_figure, "promised accuracy by the number of records")])
+    picture(_figure, "promised accuracy by the number of records", queries)
     return
 
 

@@ -53,33 +53,22 @@ def _(mo, slider):
 
 
 @app.cell
-def _(mo, np, order, picture, plt):
+def _(np, order, picture, plt):
     _x = np.cos(np.linspace(0, np.pi, 400))
     _figure, _ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")
     _ax.plot(_x, np.cos(order.value * np.arccos(_x)), color="#0072B2")
     _ax.set_title(f"at one half: {np.cos(order.value * np.pi / 3):.3f}")
     _ax.set(ylim=(-1.1, 1.1), xlabel="x", ylabel=f"$T_{{{order.value}}}(x)$")
-    mo.vstack([order, picture(_figure, "a Chebyshev polynomial")])
+    picture(_figure, "a Chebyshev polynomial", order)
     return
 
 
 @app.cell
-def _(gd, mo, np):
+def _(gd, mo, np, picture, plt, slider):
     _angles = np.linspace(0, np.pi, 65)
     curve = np.cos(np.outer(_angles, [1, 2, 3]))
     flat = gd.bodies.VPolytope(curve[:, :2])
     solid = gd.bodies.VPolytope(curve[::2])
-    mo.md(r"""
-    ## The body of moments
-
-    This workload has a body like all others: the convex hull of the curve
-    $x \mapsto (T_1(x), \dots, T_{t-1}(x))$. Move the records and see where the moments go.
-    """)
-    return curve, flat, solid
-
-
-@app.cell
-def _(gd, picture, plt, slider, solid):
     _figure = plt.figure(figsize=(3.9, 3.7), layout="constrained")
     _ax = _figure.add_subplot(projection="3d")
     gd.plotting.draw(solid, _ax)
@@ -92,7 +81,13 @@ def _(gd, picture, plt, slider, solid):
     solid_picture = picture(_figure, "the body of the first three moments")
     first = slider(-1, 1, step=0.05, value=-0.6, label="first record")
     second = slider(-1, 1, step=0.05, value=0.7, label="second record")
-    return first, second, solid_picture
+    mo.md(r"""
+    ## The body of moments
+
+    This workload has a body like all others: the convex hull of the curve
+    $x \mapsto (T_1(x), \dots, T_{t-1}(x))$. Move the records and see where the moments go.
+    """)
+    return curve, first, flat, second, solid, solid_picture
 
 
 @app.cell
@@ -127,7 +122,24 @@ def _(curve, first, flat, gd, mo, np, picture, plt, second, solid_picture):
 
 
 @app.cell
-def _(md):
+def _(GaussianMixture, Jackson, Truncation, approximate, md, np, slider):
+    degrees = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64]
+    bandwidths = [0.1, 0.2, 0.3, 0.5]
+
+    def kernel(centre, bandwidth):
+        """One Gaussian bump."""
+        return GaussianMixture(np.array([[centre]]), np.ones(1), bandwidth)
+
+    fitted = {
+        (_h, _t): (
+            approximate(kernel(0.2, _h), _t, 1, Truncation()),
+            approximate(kernel(0.2, _h), _t, 1, Jackson(2)),
+        )
+        for _h in bandwidths
+        for _t in degrees
+    }
+    bandwidth = slider(steps=bandwidths, value=0.3, label="bandwidth h")
+    degree = slider(steps=degrees, value=8, label="degrees t")
     md(r"""
     **Exercise 1.** Which data have moments on the lower, curved boundary? Which on the
     upper edge?
@@ -147,34 +159,7 @@ def _(md):
     Chebyshev series with the operator of the paper (Jackson's kernel, $K = 2$), whose error is
     proved to fall as $t^{-K}$.
     """)
-    return
-
-
-@app.cell
-def _(GaussianMixture, Jackson, Truncation, approximate, np):
-    degrees = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64]
-    bandwidths = [0.1, 0.2, 0.3, 0.5]
-
-    def kernel(centre, bandwidth):
-        """One Gaussian bump."""
-        return GaussianMixture(np.array([[centre]]), np.ones(1), bandwidth)
-
-    fitted = {
-        (_h, _t): (
-            approximate(kernel(0.2, _h), _t, 1, Truncation()),
-            approximate(kernel(0.2, _h), _t, 1, Jackson(2)),
-        )
-        for _h in bandwidths
-        for _t in degrees
-    }
-    return bandwidths, degrees, fitted, kernel
-
-
-@app.cell
-def _(bandwidths, degrees, slider):
-    bandwidth = slider(steps=bandwidths, value=0.3, label="bandwidth h")
-    degree = slider(steps=degrees, value=8, label="degrees t")
-    return bandwidth, degree
+    return bandwidth, bandwidths, degree, degrees, fitted, kernel
 
 
 @app.cell
@@ -192,12 +177,12 @@ def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
 
     of Jackson's operator: {_smooth.approximation_error:.3g}
     """)
-    mo.vstack([bandwidth, degree, _text, picture(_figure, "a kernel and its polynomials")])
+    picture(_figure, "a kernel and its polynomials", bandwidth, degree, _text)
     return
 
 
 @app.cell
-def _(gd, md, np):
+def _(gd, md, np, slider):
     counts = [2, 3, 4, 5, 8, 16, 32, 64]
     angles = np.linspace(0, np.pi, 2001)
     sums = {_t: np.cos(np.outer(np.arange(_t), angles)).sum(axis=0) for _t in counts}
@@ -215,6 +200,7 @@ def _(gd, md, np):
         / np.sqrt(2)
         for _t in counts
     }
+    moments = slider(steps=counts, value=3, label="degrees t")
     md(r"""
     **Exercise 3.** At $h = 0.3$, how many degrees does truncation need for an error
     below 0.001, and how many at $h = 0.1$? Why?
@@ -240,13 +226,7 @@ def _(gd, md, np):
     $$S(t, 1) = \max_\theta \sum_{m<t} (1 - \cos m\theta)
       = t - \min_\theta \sum_{m<t}\cos m\theta .$$
     """)
-    return angles, counts, library, sums
-
-
-@app.cell
-def _(counts, slider):
-    moments = slider(steps=counts, value=3, label="degrees t")
-    return (moments,)
+    return angles, counts, library, moments, sums
 
 
 @app.cell
@@ -264,12 +244,31 @@ def _(angles, library, mo, moments, np, picture, plt, sums):
 
     With the printed scale the loss is up to **{(_t - sums[_t][_at]) / _t:.4f} ε**.
     """)
-    mo.vstack([moments, _text, picture(_figure, "the sum of the moments of x")])
+    picture(_figure, "the sum of the moments of x", moments, _text)
     return
 
 
 @app.cell
-def _(md):
+def _(bandwidths, degrees, fitted, gd, md, slider):
+    _noises = {
+        "same noise": gd.mechanisms.UniformLaplace(),
+        "weighted noise": gd.mechanisms.WeightedLaplace(2.0),
+    }
+    # These deviations are for n = 1. The noise on means falls as 1 / n.
+    deviations = {
+        (_name, _t): gd.SmoothSummary(
+            1, n=1, smoothness=2, privacy=gd.PureDP(1.0), degree=_t, noise=_noise
+        ).noise_std
+        for _name, _noise in _noises.items()
+        for _t in degrees
+    }
+    noise_errors = {
+        (_name, _h, _t): _pair[0].noise_std(deviations[_name, _t])
+        for (_h, _t), _pair in fitted.items()
+        for _name in _noises
+    }
+    people = slider(steps=[100, 300, 1000, 3000, 10000, 100000], value=1000, label="records n")
+    narrow = slider(steps=bandwidths, value=0.3, label="bandwidth h")
     md(r"""
     **Exercise 5.** Compute $S(3, 1)$ by hand.
 
@@ -288,40 +287,11 @@ def _(md):
     its own, and the noise grows with their number. The paper takes $t = n^{1/(2d+K)}$. The
     library adds weighted noise: more on high degrees, which smooth queries use less.
     """)
-    return
+    return narrow, noise_errors, people
 
 
 @app.cell
-def _(degrees, fitted, gd):
-    _noises = {
-        "same noise": gd.mechanisms.UniformLaplace(),
-        "weighted noise": gd.mechanisms.WeightedLaplace(2.0),
-    }
-    # These deviations are for n = 1. The noise on means falls as 1 / n.
-    deviations = {
-        (_name, _t): gd.SmoothSummary(
-            1, n=1, smoothness=2, privacy=gd.PureDP(1.0), degree=_t, noise=_noise
-        ).noise_std
-        for _name, _noise in _noises.items()
-        for _t in degrees
-    }
-    noise_errors = {
-        (_name, _h, _t): _pair[0].noise_std(deviations[_name, _t])
-        for (_h, _t), _pair in fitted.items()
-        for _name in _noises
-    }
-    return (noise_errors,)
-
-
-@app.cell
-def _(bandwidths, slider):
-    people = slider(steps=[100, 300, 1000, 3000, 10000, 100000], value=1000, label="records n")
-    narrow = slider(steps=bandwidths, value=0.3, label="bandwidth h")
-    return narrow, people
-
-
-@app.cell
-def _(degrees, fitted, log_log, mo, narrow, noise_errors, np, people, picture):
+def _(degrees, fitted, log_log, narrow, noise_errors, np, people, picture):
     _h = narrow.value
     _near = np.array([fitted[_h, _t][0].approximation_error for _t in degrees])
     _curves, _least = {"approximation": (_near, "--", "black")}, []
@@ -337,12 +307,32 @@ def _(degrees, fitted, log_log, mo, narrow, noise_errors, np, people, picture):
         "$t = n^{1/4}$", (people.value**0.25, 1.3), textcoords="offset points", xytext=(4, 0)
     )
     _ax.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
-    mo.vstack([people, narrow, picture(_figure, "error of the answer by the number of degrees")])
+    picture(_figure, "error of the answer by the number of degrees", people, narrow)
     return
 
 
 @app.cell
-def _(md):
+def _(Truncation, approximate, bandwidths, gd, kernel, md, np, slider):
+    _rng = np.random.default_rng(3)
+    records = np.concatenate([_rng.normal(-0.45, 0.13, 1300), _rng.normal(0.4, 0.2, 700)])
+    records = np.clip(records, -1, 1)[:, None]
+    centres = np.linspace(-1, 1, 41)
+    asked = {
+        _h: np.array([approximate(kernel(_c, _h), 32, 1, Truncation()).values for _c in centres])
+        for _h in bandwidths
+    }
+    true_answers = {
+        _h: np.array([kernel(_c, _h)(records).mean() for _c in centres]) for _h in bandwidths
+    }
+    epsilons = [0.1, 0.3, 1.0, 3.0, 10.0]
+    summaries = {
+        _e: gd.SmoothSummary(
+            1, n=len(records), smoothness=2, privacy=gd.PureDP(_e), degree=32
+        ).release(records, rng=1)
+        for _e in epsilons
+    }
+    epsilon = slider(steps=epsilons, value=1.0, label="ε")
+    window = slider(steps=bandwidths, value=0.2, label="bandwidth h")
     md(r"""
     **Exercise 7.** $n = 10^5$, $d = 1$, $K = 2$: which $t$ does the paper take, and
     which is best for the same noise at $h = 0.3$?
@@ -362,41 +352,11 @@ def _(md):
     slider. The curve shows the answers to 41 kernels of the chosen bandwidth. Any number of
     further questions costs no privacy: answering them is post-processing.
     """)
-    return
+    return asked, centres, epsilon, epsilons, summaries, true_answers, window
 
 
 @app.cell
-def _(Truncation, approximate, bandwidths, gd, kernel, np):
-    _rng = np.random.default_rng(3)
-    records = np.concatenate([_rng.normal(-0.45, 0.13, 1300), _rng.normal(0.4, 0.2, 700)])
-    records = np.clip(records, -1, 1)[:, None]
-    centres = np.linspace(-1, 1, 41)
-    asked = {
-        _h: np.array([approximate(kernel(_c, _h), 32, 1, Truncation()).values for _c in centres])
-        for _h in bandwidths
-    }
-    true_answers = {
-        _h: np.array([kernel(_c, _h)(records).mean() for _c in centres]) for _h in bandwidths
-    }
-    epsilons = [0.1, 0.3, 1.0, 3.0, 10.0]
-    summaries = {
-        _e: gd.SmoothSummary(
-            1, n=len(records), smoothness=2, privacy=gd.PureDP(_e), degree=32
-        ).release(records, rng=1)
-        for _e in epsilons
-    }
-    return asked, centres, epsilons, summaries, true_answers
-
-
-@app.cell
-def _(bandwidths, epsilons, slider):
-    epsilon = slider(steps=epsilons, value=1.0, label="ε")
-    window = slider(steps=bandwidths, value=0.2, label="bandwidth h")
-    return epsilon, window
-
-
-@app.cell
-def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, window):
+def _(asked, centres, epsilon, np, picture, plt, summaries, true_answers, window):
     _release = summaries[epsilon.value]
     _rows = asked[window.value]
     _answers = _rows @ _release.moments
@@ -416,9 +376,7 @@ def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, wi
     _ax.plot(centres, true_answers[window.value], color="black", ls="--", label="true")
     _ax.set(ylim=(-0.1, 0.9), xlabel="centre c of the kernel", ylabel="answer")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
-    mo.vstack(
-        [epsilon, window, picture(_figure, "private and true answers by the centre of the kernel")]
-    )
+    picture(_figure, "private and true answers by the centre of the kernel", epsilon, window)
     return
 
 
@@ -466,9 +424,7 @@ def _(mo, np, picture, plt, smooth, variables):
     d = {_d}, K = {smooth.value}: exponent {smooth.value / (2 * _d + smooth.value):.3f}, weighted
     {min(1, smooth.value / (1.5 * _d)):.3f}
     """)
-    mo.vstack(
-        [variables, smooth, _text, picture(_figure, "exponent of the error by the smoothness")]
-    )
+    picture(_figure, "exponent of the error by the smoothness", variables, smooth, _text)
     return
 
 

@@ -156,7 +156,7 @@ def _(body, mo, workload):
 
 
 @app.cell
-def _(body, gd, labels, mo, np, picture, plt, shown, truth):
+def _(body, gd, labels, np, picture, plt, shown, truth):
     _rows = np.zeros((2, len(truth)))
     _rows[[0, 1], shown.value] = 1
     _figure, _ax = plt.subplots(figsize=(4.2, 4.0), layout="constrained")
@@ -168,18 +168,18 @@ def _(body, gd, labels, mo, np, picture, plt, shown, truth):
     _ax.set_xlabel(labels[shown.value[0]], fontsize=9)
     _ax.set_ylabel(labels[shown.value[1]], fontsize=9)
     _ax.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)
-    mo.vstack(
-        [shown, picture(_figure, "the shadow of the body on two cells, and the true answers")]
-    )
+    picture(_figure, "the shadow of the body on two cells, and the true answers", shown)
     return
 
 
 @app.cell
-def _(gd, md, workload):
+def _(gd, md, slider, workload):
     advice = gd.advise(workload, n=20190, privacy=gd.PureDP(1.0), exact_only=True)
     _table = advice.table.dropna(subset=["predicted_rmse"])
     _alone = _table[~_table["mechanism"].str.startswith(("Projected", "Shrunk"))]
     alone = _alone.sort_values("predicted_rmse", ascending=False).reset_index(drop=True)
+    planned = slider(steps=[500, 2000, 20190, 100000], value=20190, label="records n")
+    loss = slider(steps=[0.1, 0.3, 1.0, 3.0], value=1.0, label="ε")
     md(r"""
     **Exercise 4.** Health cannot be rated good and fair at once. Why does the body in
     the first picture contain the point $(1, 1)$ nevertheless? What would you change?
@@ -192,26 +192,18 @@ def _(gd, md, workload):
     and make the body smaller.
 
     **Answer 5.** The five shares and the $\binom52 = 10$ shares of pairs that are both true: 15.
-    """)
-    return advice, alone
 
-
-@app.cell
-def _(mo, slider):
-    planned = slider(steps=[500, 2000, 20190, 100000], value=20190, label="records n")
-    loss = slider(steps=[0.1, 0.3, 1.0, 3.0], value=1.0, label="ε")
-    mo.md(r"""
     ## 4. The mechanism, before the data
 
     Errors of additive noise do not depend on the data, so all mechanisms can be compared before
     a record is read: `gd.advise`. All mechanisms shown have exact samplers, so that privacy
     does not depend on a Markov chain (lesson 3).
     """)
-    return loss, planned
+    return advice, alone, loss, planned
 
 
 @app.cell
-def _(alone, loss, mo, picture, planned, plt):
+def _(alone, loss, picture, planned, plt):
     # Errors of additive noise are proportional to 1 / (n epsilon).
     _errors = alone["predicted_rmse"].to_numpy(dtype=float) * 20190 / (planned.value * loss.value)
     _figure, _ax = plt.subplots(figsize=(5.8, 3.6), layout="constrained")
@@ -222,7 +214,7 @@ def _(alone, loss, mo, picture, planned, plt):
     _ax.set_title(f"from {_errors[0]:.4f} down to {_errors[-1]:.4f}")
     _ax.locator_params(axis="x", nbins=4)
     _ax.set_xlabel("root mean square error of a cell")
-    mo.vstack([planned, loss, picture(_figure, "error of a cell for each mechanism")])
+    picture(_figure, "error of a cell for each mechanism", planned, loss)
     return
 
 
@@ -312,14 +304,13 @@ def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths)
     predicted before the data: at most {_released.predicted_rmse.value:.4f}
     (root mean square)
     """)
-    mo.vstack(
-        [
-            people,
-            spent,
-            confidence,
-            _text,
-            picture(_figure, "intervals of twelve cells with the released and the true shares"),
-        ]
+    picture(
+        _figure,
+        "intervals of twelve cells with the released and the true shares",
+        people,
+        spent,
+        confidence,
+        _text,
     )
     return
 

@@ -36,9 +36,8 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a bare page for each lesson."""
     folder = tmp_path_factory.mktemp("site")
-    (folder / "lessons").mkdir()
     for page in lesson_pages(folder):
-        (folder / "lessons" / f"{page.name}.html").write_text(_document(page), encoding="utf-8")
+        (folder / f"{page.name}.html").write_text(_document(page), encoding="utf-8")
     return folder
 
 
@@ -61,7 +60,7 @@ def chrome() -> Iterator[Chrome]:
 def lesson(request: pytest.FixtureRequest, chrome: Chrome, site: Path) -> Iterator[str]:
     """The name of a lesson whose page is open; at the end its console must be empty."""
     chrome.get("about:blank")
-    chrome.get((site / "lessons" / f"{request.param}.html").as_uri())
+    chrome.get((site / f"{request.param}.html").as_uri())
     yield request.param
     assert chrome.get_log("browser") == []
 
@@ -299,7 +298,7 @@ def test_nothing_is_cut_on_a_narrow_screen(lesson: str, chrome: Chrome) -> None:
 
 
 def test_the_address_keeps_the_state(chrome: Chrome, site: Path) -> None:
-    address = (site / "lessons" / "body.html").as_uri()
+    address = (site / "body.html").as_uri()
     chrome.get("about:blank")
     chrome.get(f"{address}#first=1.25&second=-0.3")
     assert _state(chrome)["first"] == 1.25
@@ -318,7 +317,7 @@ def test_without_javascript_the_first_pictures_and_the_text_stand(
 ) -> None:
     for name in NAMES:
         chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-        chrome.get((site / "lessons" / f"{name}.html").as_uri())
+        chrome.get((site / f"{name}.html").as_uri())
         chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
         figures = chrome.find_elements(By.CSS_SELECTOR, "figure[data-follows]")
         assert figures

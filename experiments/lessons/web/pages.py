@@ -22,6 +22,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import geomdp
+from experiments.engine.figures import replacing
 from experiments.lessons.web.computed import NUMBERS
 from experiments.lessons.web.plain_notebook import (
     Control,
@@ -43,7 +44,6 @@ SYMBOLS = {
     "w": ("w", "Gaussian width: h in a random direction, on average"),
     "Z": ("Z", "noise, and what noise touched"),
 }
-HURRIED = "In a hurry: lessons 0, 1, 2, 4, 5 and 10."
 
 
 @dataclass(frozen=True)
@@ -56,37 +56,31 @@ class LessonPage:
     html: str
 
 
-def lesson_pages(folder: Path, root: str = "../") -> list[LessonPage]:
-    """Write the scripts below `folder` and return the pages, for a site with its root there.
+def lesson_pages(folder: Path) -> list[LessonPage]:
+    """Write the scripts below `folder` and return the pages, which belong into `folder`.
 
-    `root` leads from a page to `folder`. Lessons whose sources did not change since the last call
-    are not run again.
+    Lessons whose sources did not change since the last call are not run again.
     """
     static = folder / "_static" / "lessons"
     static.mkdir(parents=True, exist_ok=True)
     for name in ("draw.js", "lesson.js", "lesson.css"):
         (static.parent / name).write_bytes((FOLDER / name).read_bytes())
-    return [_page(lesson, static, root) for lesson in all_lessons()]
+    return [_page(lesson, static) for lesson in all_lessons()]
 
 
-def _page(lesson: Lesson, static: Path, root: str) -> LessonPage:
+def _page(lesson: Lesson, static: Path) -> LessonPage:
     stored = FOLDER / "__pycache__" / f"{lesson.path.stem}.json"
     library = sorted(Path(geomdp.__file__).parent.rglob("*.py"))
-    sources = [
-        *library,
-        FOLDER / "lessons.toml",
-        *sorted(FOLDER.parent.rglob("*.py")),
-        script(lesson),
-    ]
+    lessons = sorted(FOLDER.parent.rglob("*.py"))
+    sources = [*library, FOLDER / "lessons.toml", *lessons, script(lesson)]
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
     made = json.loads(stored.read_text("utf-8")) if stored.exists() else {}
     if made.get("digest") != digest:
         made = {"digest": digest, **_made(lesson)}
-        stored.parent.mkdir(exist_ok=True)
-        stored.write_text(json.dumps(made), encoding="utf-8")
+        with replacing(stored) as temporary:
+            temporary.write_text(json.dumps(made), encoding="utf-8")
     (static / f"{lesson.name}.js").write_text(made["script"], encoding="utf-8")
-    html = made["html"].replace("ROOT/", root)
-    return LessonPage(lesson.number, lesson.name, made["title"], html)
+    return LessonPage(lesson.number, lesson.name, made["title"], made["html"])
 
 
 def script(lesson: Lesson) -> Path:
@@ -108,14 +102,14 @@ def _made(lesson: Lesson) -> dict[str, str]:
     body = _mark_exercises("\n".join([rest, *others]), more["extra"])
     asked, kinds = more["question"], more["symbols"].split()
     page = (
-        f'<link rel="stylesheet" href="ROOT/_static/lesson.css"><article class="lesson">'
+        f'<link rel="stylesheet" href="_static/lesson.css"><article class="lesson">'
         f"{_box(more)}{_symbols(kinds)}{body}"
         f"<h2>Three questions</h2>{''.join(_question(i, q) for i, q in enumerate(asked))}"
         f'<aside class="notes"><b>For the teacher.</b> {to_page(more["notes"])}</aside>'
         f'<div class="solved"><b>Answers to the questions</b>{_solved(asked)}</div></article>'
-        f'<script src="ROOT/_static/draw.js"></script>'
-        f'<script src="ROOT/_static/lesson.js"></script>'
-        f'<script src="ROOT/_static/lessons/{lesson.name}.js"></script>'
+        f'<script src="_static/draw.js"></script>'
+        f'<script src="_static/lesson.js"></script>'
+        f'<script src="_static/lessons/{lesson.name}.js"></script>'
     )
     page = re.sub(
         r'<mrow class="symbol (\w+)">',
@@ -140,21 +134,20 @@ def _made(lesson: Lesson) -> dict[str, str]:
 
 def _tables(notebook: Notebook) -> list[Any]:
     """For each cell that follows two controls and draws nothing: its HTML at all positions."""
+
+    def html(place: int, positions: dict[str, Any]) -> str:
+        for name, value in positions.items():
+            notebook.set(name, value)
+        return notebook.shown[place].html
+
     tables = []
     for place, part in list(notebook.shown.items()):
         if part.follows and not part.titles:
-            first, second = part.follows
-            positions = {name: notebook.controls[name] for name in part.follows}
-            before = {name: control.value for name, control in positions.items()}
-            tables.append([])
-            for value in positions[first].values:
-                notebook.set(first, value)
-                tables[-1].append([])
-                for other in positions[second].values:
-                    notebook.set(second, other)
-                    tables[-1][-1].append(notebook.shown[place].html)
-            for name, value in before.items():
-                notebook.set(name, value)
+            before = {name: notebook.controls[name].value for name in part.follows}
+            one, two = part.follows
+            rows, columns = (notebook.controls[name].values for name in (one, two))
+            tables.append([[html(place, {one: a, two: b}) for b in columns] for a in rows])
+            html(place, before)
     return tables
 
 
@@ -208,11 +201,11 @@ def _box(more: dict[str, Any]) -> str:
     goals = "".join(f"<li>{to_page(goal)[3:-4]}</li>" for goal in more["goals"])
     recap = to_page("**The smoking triangle.** " + more["recap"])
     theorem = {theorem.id: theorem for theorem in THEOREMS}[more["theorem"]]
-    page = f"ROOT/gallery/{theorem.id}.html"
+    page = f"gallery/{theorem.id}.html"
     return (
         f'<div class="box"><p><b>{more["minutes"]} minutes.</b> Needs: {more["needs"]}.</p>'
         f"<p>Afterwards you can:</p><ul>{goals}</ul><p>Exercises are marked core or extra. "
-        f'{HURRIED}</p></div><div class="recap">{recap}'
+        f'In a hurry: lessons 0, 1, 2, 4, 5 and 10.</p></div><div class="recap">{recap}'
         f'<p>Behind it: <a href="{page}">{escape(theorem.name)}</a>.</p></div>'
     )
 

@@ -218,9 +218,9 @@ class Notebook:
             self.shown[place] = Shown(output, known, titles)
         plt.close("all")
 
-    def _keep(self, figure: Figure, alt: str) -> str:
+    def _keep(self, figure: Figure, alt: str, *above: Any) -> str:
         self.figures.append(figure)
-        return self._picture(figure, alt)
+        return self._mo.vstack([*above, self._picture(figure, alt)])
 
     def _follow(self) -> None:
         """Note for each cell that shows something which controls it follows, also indirectly."""
