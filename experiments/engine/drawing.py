@@ -139,12 +139,10 @@ def draw_measured(
     draw_points(axes, x, roots, look, label, line, band=(bands[:, 0], bands[:, 1]))
 
 
-def draw_predicted(
-    axes: Axes, table: pd.DataFrame, x: str, look: Look, label: str, theory: str = "_"
-) -> None:
+def draw_predicted(axes: Axes, table: pd.DataFrame, x: str, look: Look, label: str) -> None:
     """Draw root mean squares against column `x`, over the dashed curve of their predictions."""
     predicted = table.groupby(x).predicted.first()
-    draw_theory(axes, predicted.index, predicted, look.colour if theory == "_" else "black", theory)
+    draw_theory(axes, predicted.index, predicted, look.colour, "_")
     draw_measured(axes, pooled_along(table, x), look, label, joined=False)
 
 
@@ -160,12 +158,11 @@ def draw_theory(
     axes.plot(x, y, color=colour, linestyle=(0, dashes), linewidth=1.1, label=label)
 
 
-def draw_impossible(axes: Axes, x: npt.ArrayLike, y: npt.ArrayLike, note: str = "") -> None:
+def draw_impossible(axes: Axes, x: npt.ArrayLike, y: npt.ArrayLike) -> None:
     """Shade what is proved impossible, below a curve; drawn last, as it keeps the limits."""
     limits = axes.get_ylim()
     axes.fill_between(x, np.finfo(float).tiny, y, color=IMPOSSIBLE, lw=0, zorder=0.5)
     axes.set_ylim(limits)
-    axes.text(0.97, 0.04, note, transform=axes.transAxes, ha="right", size=SMALL, color=QUIET)
 
 
 def headline(figure: Figure, result: str, settings: str) -> Figure:

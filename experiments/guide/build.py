@@ -1,16 +1,13 @@
-"""Build the site: assemble its sources, run Sphinx on them, check links and examples."""
+"""Build the site: assemble its sources, run Sphinx on them, check links."""
 
 from __future__ import annotations
 
-import doctest
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import chdir
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +17,7 @@ from experiments.engine.figures import ROOT, Folders
 from experiments.engine.script import LoadedScript
 from experiments.guide.figure_pages import write_figures
 from experiments.guide.markup import title
-from experiments.guide.reference import candidate_table, chart, exports, write_reference
+from experiments.guide.reference import candidate_table, write_reference
 from experiments.guide.theorem_pages import write_theorems
 from experiments.lessons.web.pages import lesson_pages
 
@@ -104,28 +101,6 @@ def _not_here(url: str, source: Path) -> str:
     return "" if exists else f"there is no {url}"
 
 
-@dataclass(frozen=True)
-class Examples:
-    """The result of running the examples."""
-
-    run: int  # Number of commands that ran
-    failures: tuple[str, ...]  # Reports of commands that did not print what the docstring says
-
-
-def run_examples() -> Examples:
-    """Run the examples of every public class and function, each in an empty folder."""
-    os.environ.setdefault("MPLBACKEND", "agg")
-    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
-    reports: list[str] = []
-    for export in exports():
-        if not export.is_code:
-            continue
-        for test in finder.find(export.value, export.path, globs={}):
-            with tempfile.TemporaryDirectory() as folder, chdir(folder):
-                runner.run(test, out=reports.append)
-    return Examples(runner.tries, tuple(reports))
-
-
 HERE = Path(__file__).parent
 #: Files of the repository that pages include.
 INCLUDED = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
@@ -147,7 +122,6 @@ def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders, pa
         (included / name).write_text(text, encoding="utf-8")
     made = folder / "made"
     made.mkdir()
-    (made / "chart.rst").write_text(chart(), encoding="utf-8")
     (made / "candidates.rst").write_text(candidate_table(), encoding="utf-8")
     (made / "lessons.md").write_text(_write_lessons(folder, pages), encoding="utf-8")
     write_reference(folder / "reference")
@@ -174,22 +148,7 @@ class SiteError(Exception):
     """The site could not be built, or a check of the site failed; the message says where."""
 
 
-@dataclass(frozen=True)
-class Site:
-    """A site that was built and checked."""
-
-    index: Path  # The page to open
-    pages: int  # Number of HTML files, including the index, the search page and theme templates
-    examples: int  # Number of commands in docstrings that ran; 0 if none were asked for
-
-
-def build_site(
-    scripts: Sequence[LoadedScript],
-    pages: Path,
-    folders: Folders,
-    work: Path,
-    examples: bool = False,
-) -> Site:
+def build_site(scripts: Sequence[LoadedScript], pages: Path, folders: Folders, work: Path) -> None:
     """Write the site to the folder `pages`, and what it is made from to the folder `work`.
 
     Both are replaced, `pages` only when the new site has passed all checks.
@@ -204,15 +163,8 @@ def build_site(
     run_sphinx(work / "sources", made, work / "doctrees")
     if found := problems(made):
         raise SiteError("\n".join(found))
-    run = 0
-    if examples:
-        result = run_examples()
-        if result.failures:
-            raise SiteError("".join(result.failures))
-        run = result.run
     shutil.rmtree(pages, ignore_errors=True)
     shutil.move(made, pages)
-    return Site(pages / "index.html", len([*pages.rglob("*.html")]), run)
 
 
 def run_sphinx(sources: Path, pages: Path, memory: Path) -> None:

@@ -94,11 +94,10 @@ def legend_of(panels: Iterable[Panel]) -> list[Curve]:
 
 
 def _panel(axes: Axes, curves: tuple[Curve, ...]) -> Panel:
-    # If panels share an axis, only one of them has the label of the axis.
     return Panel(
         title=axes.get_title(loc="left") or axes.get_title(),
-        x_label=_first(peer.get_xlabel() for peer in _siblings(axes, "x")),
-        y_label=_first(peer.get_ylabel() for peer in _siblings(axes, "y")),
+        x_label=_label(axes, "x"),
+        y_label=_label(axes, "y"),
         x_log=axes.get_xscale() == "log",
         y_log=axes.get_yscale() == "log",
         x_range=_point(*axes.get_xlim()),
@@ -111,13 +110,11 @@ def _panel(axes: Axes, curves: tuple[Curve, ...]) -> Panel:
     )
 
 
-def _siblings(axes: Axes, direction: str) -> list[Axes]:
-    shared = axes.get_shared_x_axes() if direction == "x" else axes.get_shared_y_axes()
-    return [axes, *(peer for peer in shared.get_siblings(axes) if peer is not axes)]
-
-
-def _first(texts: Iterable[str]) -> str:
-    return next((text for text in texts if text), "")
+def _label(axes: Axes, name: str) -> str:
+    """The label of the axis "x" or "y". If panels share it, only one of them has a label."""
+    shared = axes.get_shared_x_axes() if name == "x" else axes.get_shared_y_axes()
+    peers = [axes, *(peer for peer in shared.get_siblings(axes) if peer is not axes)]
+    return next(filter(None, (getattr(peer, f"get_{name}label")() for peer in peers)), "")
 
 
 def _words(axis: Axis) -> tuple[tuple[float, str], ...]:

@@ -16,7 +16,7 @@ from experiments.engine.figures import Folders, drawing, read_record, read_table
 from experiments.engine.script import LoadedScript, Preset
 from experiments.guide.charts import chart_html, panels_of
 from experiments.guide.docstring_text import Place, typeset, typeset_prose
-from experiments.guide.markup import contents, title
+from experiments.guide.markup import card, contents, title
 from geomdp.cli.display import visible
 
 #: Largest width in pixels of the small pictures.
@@ -58,22 +58,16 @@ def _index(scripts: Sequence[LoadedScript]) -> str:
     ]
     for package, group in groupby(scripts, key=lambda script: script.package):
         asked, _, rest = (sys.modules[package].__doc__ or "").strip().partition("? ")
-        cards = "".join(_card(script) for script in group)
+        cards = "".join(
+            card(
+                f"figure-{one.name}", _typeset(one.headline), "", f"small/{one.name}", one.headline
+            )
+            for one in group
+        )
         heading = title(f"{asked.rstrip('?')}?", "-")
         text.append(f"{heading}{rest}\n\n.. grid:: 1 2 2 3\n   :gutter: 3\n\n{cards}\n")
     names = [f"{script.name.replace('_', ' ')} <{script.name}>" for script in scripts]
     return "".join(text) + contents(names)
-
-
-def _card(script: LoadedScript) -> str:
-    return (
-        f"   .. grid-item-card::\n"
-        f"      :img-top: small/{script.name}.png\n"
-        f"      :img-alt: {script.headline}\n"
-        f"      :link: figure-{script.name}\n"
-        f"      :link-type: ref\n\n"
-        f"      {_typeset(script.headline)}\n\n"
-    )
 
 
 def _page(script: LoadedScript, folders: Folders) -> str:

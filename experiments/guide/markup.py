@@ -23,6 +23,17 @@ def prose(text: str) -> str:
     ).strip()
 
 
+def card(
+    link: str, text: str, heading: str = "", picture: str = "", alt: str = "", kind: str = "ref"
+) -> str:
+    """A card of a grid that leads to a label or page, with a small picture of a figure on top."""
+    shown = f"      :img-top: {picture}.png\n      :img-alt: {alt}\n" if picture else ""
+    return (
+        f"   .. grid-item-card:: {heading}\n{shown}"
+        f"      :link: {link}\n      :link-type: {kind}\n\n      {text}\n\n"
+    )
+
+
 def contents(names: Sequence[str]) -> str:
     """The pages below a page, which the navigation shows."""
     return ".. toctree::\n   :hidden:\n\n" + "".join(f"   {name}\n" for name in names)

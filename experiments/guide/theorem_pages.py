@@ -11,7 +11,7 @@ from typing import Any
 from experiments.engine.figures import Folders
 from experiments.engine.script import LoadedScript
 from experiments.guide.figure_pages import claim_line, picture, record_of, source_of
-from experiments.guide.markup import contents, prose, table, title
+from experiments.guide.markup import card, contents, prose, table, title
 from experiments.guide.reference import exports
 from experiments.theorems import THEOREMS, UNCLAIMED, Paper, Theorem, cited, resolve, shown_by
 
@@ -94,20 +94,16 @@ def _index(shown: Shown) -> str:
 
 def _paper_card(paper: Paper, shown: Shown) -> str:
     head, rest = names_of(paper)
-    figures = [name for theorem in stated_in(paper) for name in theorem.scripts]
-    more = f"      {rest}\n\n" if rest.lower() != head.lower() else ""
-    return (
-        f"   .. grid-item-card:: {head}\n"
-        f"{_thumbnail(next((name for name in figures if name in shown.scripts), None))}"
-        f"      :link: {paper.name.lower()}\n      :link-type: doc\n\n"
-        f"{more}      {len(stated_in(paper))} statements\n\n"
-    )
+    stated = stated_in(paper)
+    more = f"{rest}\n\n      " if rest.lower() != head.lower() else ""
+    text = f"{more}{len(stated)} statements"
+    return card(paper.name.lower(), text, head, _thumbnail(stated, shown), kind="doc")
 
 
-def _thumbnail(name: str | None) -> str:
-    """Options of a card that show the small picture of a figure."""
-    # The title of the card says what it leads to, so the picture needs no words.
-    return f"      :img-top: ../figures/small/{name}.png\n      :img-alt:\n" if name else ""
+def _thumbnail(stated: Sequence[Theorem], shown: Shown) -> str:
+    """The small picture of the first figure with a claim about one of the theorems."""
+    names = (name for theorem in stated for name in theorem.scripts if name in shown.scripts)
+    return next((f"../figures/small/{name}" for name in names), "")
 
 
 def _paper_page(paper: Paper, shown: Shown) -> str:
@@ -124,12 +120,8 @@ def _paper_page(paper: Paper, shown: Shown) -> str:
 
 
 def _theorem_card(theorem: Theorem, shown: Shown) -> str:
-    figure = next((name for name in theorem.scripts if name in shown.scripts), None)
-    return (
-        f"   .. grid-item-card:: {theorem.name}\n{_thumbnail(figure)}"
-        f"      :link: theorem-{theorem.id}\n      :link-type: ref\n\n"
-        f"      {', '.join([theorem.id, *theorem.numbers])}\n\n"
-    )
+    text = ", ".join([theorem.id, *theorem.numbers])
+    return card(f"theorem-{theorem.id}", text, theorem.name, _thumbnail([theorem], shown))
 
 
 def _theorem_page(theorem: Theorem, shown: Shown) -> str:

@@ -21,20 +21,12 @@ from experiments import __main__ as command_line
 from experiments.catalogue import SCRIPTS
 from experiments.engine.figures import Folders
 from experiments.engine.script import load
-from experiments.guide import build as examples
 from experiments.guide.build import HERE, SiteError, build_site, problems, run_sphinx
 from experiments.guide.conf import rst_prolog
 from experiments.guide.docstring_text import Place, typeset
 from experiments.guide.figure_pages import MissingFigureError, _goal, claim_line, figure_pages
 from experiments.guide.markup import prose
-from experiments.guide.reference import (
-    DECISIONS,
-    Export,
-    exported_by,
-    exports,
-    packages,
-    write_reference,
-)
+from experiments.guide.reference import exported_by, exports, packages, write_reference
 from experiments.guide.theorem_pages import write_theorems
 from experiments.planting.catalogue import FAULTS
 from experiments.theorems import THEOREMS, Theorem, cited
@@ -216,11 +208,15 @@ def test_a_failed_claim_is_shown_as_failed() -> None:
 def test_the_chart_leads_to_public_names_and_to_sections_that_run_them() -> None:
     paths = {export.path for export in exports()}
     page = (PAGES / "use" / "choose.md").read_text()
-    for decision in DECISIONS:
-        assert set(decision.use) <= paths
-        _, _, section = page.partition(f"({decision.section})=\n")
+    answers = re.findall(r"container\} answer\n(.*?)\n::::", page, re.S)
+    assert len(answers) == page.count("{container} question") == 6
+    for answer in answers:
+        names = re.findall(r"`~([\w.]+)`", answer)
+        assert set(names) <= paths
+        (place,) = re.findall(r"`Example <(.+)>`", answer)
+        _, _, section = page.partition(f"({place})=\n")
         code = re.split(r"^\([\w-]+\)=$", section, flags=re.M)[0]
-        assert any(f"{name.rpartition('.')[2]}(" in code for name in decision.use)
+        assert any(f"{name.rpartition('.')[2]}(" in code for name in names)
     assert {candidate.kind for candidate in CANDIDATES} <= {export.value for export in exports()}
 
 
@@ -315,23 +311,6 @@ def test_a_faulty_page_ends_the_build(tmp_path: Path, fault: str) -> None:
     (sources / "index.md").write_text(page)
     with pytest.raises(SiteError, match=FAULTY[fault]):
         run_sphinx(sources, tmp_path / "html", tmp_path / "doctrees")
-
-
-def test_an_example_that_prints_something_else_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong() -> None:
-        """Add.
-
-        >>> 1 + 1
-        3
-        >>> 1 + 2
-        3
-        """
-
-    monkeypatch.setattr(examples, "exports", lambda: (Export("geomdp", "wrong", wrong, __name__),))
-    found = examples.run_examples()
-    assert found.run == 2
-    assert len(found.failures) == 1
-    assert "geomdp.wrong" in found.failures[0]
 
 
 def test_a_missing_figure_ends_the_command_with_a_message(

@@ -16,7 +16,9 @@ from experiments.engine.figures import Folders
 from experiments.engine.script import load
 from experiments.guide.build import build_site
 from experiments.theorems import THEOREMS
+from geomdp.cli.lessons import all_lessons
 from tests.experiments.chromium import headless_chromium
+from tests.readme import PAGES as WRITTEN
 
 pytestmark = pytest.mark.slow
 #: At least one page of each kind. The pages include formulas, wide tables, pictures and the chart
@@ -53,6 +55,8 @@ PAGES = (
 PHONE, SCREEN = 375, 1400
 ALL = (
     *PAGES,
+    *(f"{page.relative_to(WRITTEN).with_suffix('')}.html" for page in WRITTEN.rglob("*.md")),
+    *(f"lesson_{lesson.number:02}.html" for lesson in all_lessons()),
     *(f"gallery/{theorem.id}.html" for theorem in THEOREMS),
     *(f"figures/{name.rpartition('.')[2]}.html" for name in SCRIPTS),
 )
@@ -88,7 +92,8 @@ return [...document.querySelectorAll("a[href], button, summary, input, select")]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     scripts = [load(name) for name in SCRIPTS]
-    return build_site(scripts, folder / "site", Folders(), folder / "work").index.parent
+    build_site(scripts, folder / "site", Folders(), folder / "work")
+    return folder / "site"
 
 
 @pytest.fixture
