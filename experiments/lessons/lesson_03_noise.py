@@ -255,7 +255,9 @@ def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy)
     _left.legend(loc="upper left", fontsize=8)
     _gauges = difference.gauge(_draws[: amount.value])
     _bins = np.linspace(0, 12, 31)
-    _right.hist(_gauges, _bins, density=True, histtype="stepfilled", color="#0072B2", alpha=0.5)
+    # Shares of all draws, also of those beyond the last bin.
+    _look = {"histtype": "stepfilled", "color": "#0072B2", "alpha": 0.5}
+    _right.hist(_gauges, _bins, weights=np.full(len(_gauges), 2.5 / len(_gauges)), **_look)
     _r = np.linspace(0, 12, 200)
     _gamma = privacy.value**2 * _r * np.exp(-privacy.value * _r)
     _right.plot(_r, _gamma, color="black", lw=1, label="Gamma(2, 1/epsilon)")
