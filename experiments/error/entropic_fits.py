@@ -7,11 +7,20 @@ before, and copies of thirty records. For each family, five numbers of records a
 the mechanism that `advise` offers adds noise. The same noisy answers are reported as fitted tables
 (the default of `geomdp.release`) and as projected ones (`projected=True`, the default before).
 Two tables that need less are compared: uniform ones, and products of the projected 1-way margins.
+The best fit in hindsight is the one of least error among all that are averaged, and the projection:
+no rule that chooses one of them can gain more. Twenty-four more settings, with other distributions
+and two other families, did not decide anything about the method.
 
 Claims: where noise is above 3% of the mean cell, the error of fitted tables is never above 1.02
-times that of projected ones, and the median ratio is at most 0.95. On every setting the error is
-below its bound, twice the noise. Goals: 1.02 on all settings, a median of at most 0.85, and errors
-that are never 5% above those of uniform tables or of products of margins.
+times that of projected ones, on the grid and on the other settings, and the median ratio is at most
+0.85 on the grid and 0.9 on the others. On the grid the error is never 5% above that of uniform
+tables or of products of margins. On every setting it is below its bound, twice the noise. Goals:
+the same numbers on all settings, and 0.85 of the gain of the best fit in hindsight.
+
+Products of margins err up to 13% less on the other settings, where noise is twice the mean cell.
+For noise of variance s^2, squared errors of fits and products differ there by about 10 s^2. The
+unbiased estimate of this difference from one release has the standard deviation 2 s D for Gaussian
+noise, where D is the distance of the tables: 4 s^2 to 10 s^2. So a choice by it is often wrong.
 
 Run time on one core: quick 20 s, full 6 minutes.
 """
@@ -19,6 +28,7 @@ Run time on one core: quick 20 s, full 6 minutes.
 from __future__ import annotations
 
 import enum
+import itertools
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,14 +38,17 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
+from geomdp.mechanisms.additive_noise.base import additive_within
+from geomdp.tabulation.entropic import Fits, JointTables
+from geomdp.tabulation.tasks import task_of
 
 SIZES = (5, 5, 4, 4, 3, 3)
 SCHEMA = gd.data.Schema.from_dict(
     {f"c{i}": [f"l{j}" for j in range(size)] for i, size in enumerate(SIZES)}
 )
 WORKLOAD = gd.workloads.MarginalTables(SIZES, 2)
-#: Seed of the distributions, which are the same in every trial.
-FAMILY_SEED = 0
+PAIRS = list(itertools.combinations(range(len(SIZES)), 2))
+GRID_NAME = "the grid"
 #: Where the noise is above this share of the mean cell, the fit should gain.
 NOISY = 0.03
 
@@ -47,6 +60,8 @@ class Family(ex.Curve):
     MIXTURE = "mixture of four products", "C2", "s"
     CHAIN = "chain of columns", "C4", "^"
     COPIES = "copies of thirty records", "C5", "D"
+    BLOCKS = "pairs of columns, two and two", "C1", "v"
+    LOG_LINEAR = "random log odds of all pairs", "C3", "<"
 
 
 class Answers(enum.StrEnum):
@@ -56,6 +71,7 @@ class Answers(enum.StrEnum):
     PROJECTED = "projected"
     UNIFORM = "uniform"
     PRODUCT = "product of margins"
+    HINDSIGHT = "best in hindsight"
 
 
 @dataclass(frozen=True)
@@ -66,11 +82,21 @@ class Config:
     n: int  # Number of records
     epsilon: float  # Pure differential privacy, replace-one
     releases_per_trial: int  # Releases, each on records of its own
+    distribution: int = 0  # Seed of the distribution, the same in every trial; 0 for the grid
 
 
-def draw(family: Family, n: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def draw(
+    family: Family, n: int, rng: np.random.Generator, distribution: int = 0
+) -> npt.NDArray[np.int64]:
     """Records (n, columns) of one family."""
-    fixed = np.random.default_rng(FAMILY_SEED)
+    fixed = np.random.default_rng(distribution)
+    if family is Family.LOG_LINEAR:
+        codes = np.indices(SIZES).reshape(len(SIZES), -1)
+        odds = np.zeros(codes.shape[1])
+        for i, j in PAIRS:
+            odds += fixed.normal(scale=0.5, size=(SIZES[i], SIZES[j]))[codes[i], codes[j]]
+        weights = np.exp(odds)
+        return codes[:, rng.choice(len(odds), size=n, p=weights / weights.sum())].T
 
     def levels(size: int, rows: int) -> npt.NDArray[np.float64]:
         return fixed.dirichlet(np.full(size, 0.7), rows).cumsum(axis=1)
@@ -80,10 +106,12 @@ def draw(family: Family, n: int, rng: np.random.Generator) -> npt.NDArray[np.int
         return few[rng.integers(30, size=n)]
     groups = 4 if family is Family.MIXTURE else 1
     group, columns = rng.integers(groups, size=n), []
-    for size in SIZES:
+    for place, size in enumerate(SIZES):
+        if family is Family.BLOCKS and place % 2 == 0:
+            group = np.zeros_like(group)
         chances = levels(size, int(group.max()) + 1 if family is not Family.MIXTURE else 4)[group]
         columns.append((rng.random(n)[:, None] > chances[:, :-1]).sum(axis=1))
-        if family is Family.CHAIN:
+        if family in (Family.CHAIN, Family.BLOCKS):
             group = columns[-1]
     return np.column_stack(columns)
 
@@ -91,17 +119,25 @@ def draw(family: Family, n: int, rng: np.random.Generator) -> npt.NDArray[np.int
 def product_tables(answers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The 2-way tables of independent columns with the margins of consistent tables (m,)."""
     margins: dict[int, npt.NDArray[np.float64]] = {}
-    pairs = [(i, j) for i in range(len(SIZES)) for j in range(i + 1, len(SIZES))]
-    for (i, j), place in zip(pairs, WORKLOAD.slices, strict=True):
+    for (i, j), place in zip(PAIRS, WORKLOAD.slices, strict=True):
         cells = answers[place].reshape(SIZES[i], SIZES[j])
         margins |= {i: cells.sum(axis=1), j: cells.sum(axis=0)}
-    return np.concatenate([np.outer(margins[i], margins[j]).ravel() for i, j in pairs])
+    return np.concatenate([np.outer(margins[i], margins[j]).ravel() for i, j in PAIRS])
 
 
 @cache
 def advised(n: int, privacy: gd.PureDP) -> gd.mechanisms.Mechanism:
     """The mechanism that is the default of a release."""
     return gd.advise(WORKLOAD, n=n, privacy=privacy, exact_only=True).best
+
+
+@cache
+def fits_of(mechanism: gd.mechanisms.Mechanism) -> Fits:
+    """The fits that a release with a mechanism makes."""
+    noisy = additive_within(mechanism)
+    assert noisy is not None
+    tables = task_of(SCHEMA, ["marginals:2"]).tables
+    return Fits(JointTables(tables, [1.0] * len(tables)), noisy)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
@@ -114,7 +150,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     )
     noise = []
     for _ in range(config.releases_per_trial):
-        records = draw(config.family, config.n, rng)
+        records = draw(config.family, config.n, rng, config.distribution)
         truth = WORKLOAD.answers(records)
         frame = pd.DataFrame({f"c{i}": [f"l{x}" for x in c] for i, c in enumerate(records.T)})
         seed = int(rng.integers(2**62))
@@ -131,7 +167,11 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
             for projects in (False, True)
         )
         noise.append(float(np.mean((fitted.unbiased - truth) ** 2)))
+        tried = [projected.answers]
+        if fitted.fit is not None:
+            tried += [trial.answers for trial in fits_of(best).trials(fitted.unbiased)]
         found = {
+            Answers.HINDSIGHT: min(tried, key=lambda cells: float(np.sum((cells - truth) ** 2))),
             Answers.FITTED: fitted.answers,
             Answers.PROJECTED: projected.answers,
             Answers.UNIFORM: even,
@@ -150,87 +190,118 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     ]
 
 
-def ratios(table: pd.DataFrame, over: Answers) -> pd.DataFrame:
-    """The error of fitted tables over that of `over`, by setting, with the share of the noise."""
+def ratios(table: pd.DataFrame, over: Answers, of: Answers = Answers.FITTED) -> pd.DataFrame:
+    """The error of some tables over that of others, by setting, with the share of the noise."""
     keys = ["family", "n", "epsilon"]
     means = ex.pooled_by(table, [*keys, "answers"])
     noise = table.groupby(keys).noise.mean()
     rows = []
     for place, share in (noise * WORKLOAD.n_queries / len(WORKLOAD.slices)).items():
-        fitted, other = means[*place, Answers.FITTED].root, means[*place, over].root
-        rows.append((*place, share, fitted / other))
+        one, other = means[*place, of].root, means[*place, over].root
+        rows.append((*place, share, one / other))
     return pd.DataFrame(rows, columns=[*keys, "share", "ratio"])
 
 
-def gain(table: pd.DataFrame) -> float:
-    """The median ratio of errors, fitted over projected, over the settings with much noise."""
-    found = ratios(table, Answers.PROJECTED)
+def median(table: pd.DataFrame, of: Answers = Answers.FITTED) -> float:
+    """The median ratio of errors, over projected tables, over the settings with much noise."""
+    found = ratios(table, Answers.PROJECTED, of)
     return float(found[found.share > NOISY].ratio.median())
 
 
+def parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The grid, and the settings that were looked at last."""
+    held = table.distribution > 0
+    return {GRID_NAME: table[~held], "other settings": table[held]}
+
+
 def claims(table: pd.DataFrame) -> ex.Claims:
-    found = ratios(table, Answers.PROJECTED)
-    found = found[found.share > NOISY]
-    worst = found.loc[found.ratio.idxmax()]
-    yield ex.Claim(
-        f"where noise is above {NOISY:.0%} of the mean cell, fitted tables never err more than "
-        "1.02 times as much as projected ones",
-        ex.at_most(worst.ratio, 1.02),
-        f"at most {worst.ratio:.3f} ({worst.family}, n = {worst.n}, epsilon = {worst.epsilon:g}), "
-        f"over {len(found)} settings",
-        "at most 1.02",
-        "X-MAXENT",
-    )
-    median = gain(table)
-    yield ex.Claim(
-        f"where noise is above {NOISY:.0%} of the mean cell, fits err less than projections",
-        ex.at_most(median, 0.95),
-        f"median ratio {median:.3f} over {len(found)} settings",
-        "at most 0.95",
-        "X-MAXENT",
-    )
+    for name, part in parts(table).items():
+        if part.empty:
+            continue
+        on_grid = name == GRID_NAME
+        for over, most in (
+            (Answers.PROJECTED, 1.02),
+            (Answers.UNIFORM, 1.05),
+            (Answers.PRODUCT, 1.05),
+        ):
+            found = ratios(part, over)
+            where = ""
+            if over is Answers.PROJECTED:
+                found = found[found.share > NOISY]
+                where = f"where noise is above {NOISY:.0%} of the mean cell, "
+            elif not on_grid:
+                continue
+            worst = found.loc[found.ratio.idxmax()]
+            yield ex.Claim(
+                f"{name}: {where}fitted tables never err more than {most} times as much as tables "
+                f"that are {over}",
+                ex.at_most(worst.ratio, most),
+                f"at most {worst.ratio:.3f} ({worst.family}, n = {worst.n}, epsilon = "
+                f"{worst.epsilon:g}), over {len(found)} settings",
+                f"at most {most}",
+                "X-MAXENT",
+            )
+        ratio, most = median(part), 0.85 if on_grid else 0.9
+        yield ex.Claim(
+            f"{name}: where noise is above {NOISY:.0%} of the mean cell, fits err less than "
+            "projections",
+            ex.at_most(ratio, most),
+            f"median ratio {ratio:.3f}",
+            f"at most {most}",
+            "X-MAXENT",
+        )
     fitted = table[table.answers == Answers.FITTED]
     name = "errors stay below their bounds: twice the noise for fitted tables"
-    yield ex.stays_below_prediction(name, "X-MAXENT, GEN-2", fitted, ["family", "n", "epsilon"])
+    by = ["family", "n", "epsilon", "distribution"]
+    yield ex.stays_below_prediction(name, "X-MAXENT, GEN-2", fitted, by)
 
 
 def goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for the median gain, and for the ratio to tables that need less."""
-    every = ratios(table, Answers.PROJECTED)
-    worst = every.loc[every.ratio.idxmax()]
-    made = [
-        ex.Goal(
-            "largest ratio of errors, fitted over projected, on all settings",
+    for name, part in parts(table).items():
+        if part.empty:
+            continue
+        every = ratios(part, Answers.PROJECTED)
+        worst = every.loc[every.ratio.idxmax()]
+        best = median(part, Answers.HINDSIGHT)
+        yield ex.Goal(
+            f"{name}: largest ratio of errors, fitted over projected",
             float(worst.ratio),
             1.02,
             ex.Aim.AT_MOST,
             f"{worst.family}, n = {worst.n}, epsilon = {worst.epsilon:g}: noise is "
-            f"{worst.share:.1%} of the mean cell; where no fit is found, tables are projected on a "
-            "larger polytope than that of the mechanism",
-        ),
-        ex.Goal(
-            f"median ratio of errors, fitted over projected, noise above {NOISY:.0%} of a cell",
-            gain(table),
+            f"{worst.share:.1%} of the mean cell; where no fit is found, tables are projected "
+            "on a larger polytope than that of the mechanism",
+        )
+        yield ex.Goal(
+            f"{name}: median ratio of errors, fitted over projected, noise above {NOISY:.0%}",
+            median(part),
             0.85,
             ex.Aim.AT_MOST,
-            "copies of thirty records are far from every product, and a prior gains nothing there; "
-            "chains gain where noise is as large as a cell",
-        ),
-    ]
-    for answers in (Answers.UNIFORM, Answers.PRODUCT):
-        found = ratios(table, answers)
-        worst = found.loc[found.ratio.idxmax()]
-        made.append(
-            ex.Goal(
-                f"largest error of fitted tables over that of tables that are {answers}",
+            f"the median of the best fit in hindsight is {best:.3f}: copies of thirty records "
+            "are far from every prior, and small noise leaves little to gain",
+        )
+        yield ex.Goal(
+            f"{name}: share of the median gain of the best fit in hindsight",
+            (1 - median(part)) / (1 - best),
+            0.85,
+            ex.Aim.AT_LEAST,
+            "the choice of weights from one release is noisy",
+        )
+        for answers in (Answers.UNIFORM, Answers.PRODUCT):
+            found = ratios(part, answers)
+            worst = found.loc[found.ratio.idxmax()]
+            best = ratios(part, answers, Answers.HINDSIGHT).ratio.max()
+            yield ex.Goal(
+                f"{name}: largest error of fitted tables over that of tables that are {answers}",
                 float(worst.ratio),
                 1.05,
                 ex.Aim.AT_MOST,
                 f"{worst.family}, n = {worst.n}, epsilon = {worst.epsilon:g}: noise is "
-                f"{worst.share:.2g} times the mean cell, and a choice from the release is noisy",
+                f"{worst.share:.2g} times the mean cell, and the estimate of a difference of "
+                "squared errors varies about as much as they differ; the best fit in hindsight "
+                f"has at most {best:.2f}",
             )
-        )
-    return made
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
@@ -238,9 +309,11 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     panels = figure.subplots(1, 2, sharey=True)
     shown = {Answers.PROJECTED: "projected tables", Answers.PRODUCT: "product of margins"}
     for axes, (over, words) in zip(panels, shown.items(), strict=True):
-        found = ratios(table, over)
+        found = ratios(parts(table)[GRID_NAME], over)
         for family, look in Family.looks().items():
             mine = found[found.family == family].sort_values("share")
+            if mine.empty:
+                continue
             ex.draw_points(axes, mine.share, mine.ratio, look, family, line="none")
         axes.axhline(1, color="0.6", lw=0.8, zorder=0)
         axes.axvline(NOISY, color="black", ls="--", lw=0.8)
@@ -255,10 +328,15 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     )
 
 
+GRID = (Family.INDEPENDENT, Family.MIXTURE, Family.CHAIN, Family.COPIES)
+
+
 def grid(ns: tuple[int, ...], epsilons: tuple[float, ...], releases: int) -> tuple[Config, ...]:
-    """All families with all numbers of records and epsilons."""
-    return ex.product(Config, Family, ns, epsilons, releases)
+    """All families of the grid with all numbers of records and epsilons."""
+    return ex.product(Config, GRID, ns, epsilons, releases)
 
 
+#: Settings that did not decide anything about the method.
+HELD = ex.product(Config, Family, (500, 5000), (0.3, 2.0), 4, 1)
 QUICK = ex.Sweep(grid((1000, 10_000), (1.0,), 3))
-FULL = ex.Sweep(grid((300, 1000, 3000, 10_000, 30_000), (0.1, 1.0, 3.0), 4))
+FULL = ex.Sweep((*grid((300, 1000, 3000, 10_000, 30_000), (0.1, 1.0, 3.0), 4), *HELD))

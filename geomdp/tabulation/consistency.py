@@ -48,8 +48,9 @@ from geomdp.tabulation.tasks import Task
 #: Largest size of a universe for which answers other than cells of tables are projected on the
 #: sensitivity polytope, in about a hundred steps of 20 ms for this size.
 MAX_ELEMENTS = 1 << 20
-#: Largest cost of a pass over the joint table (`cost_of`) for fits: 2^22 cells for 2-way tables,
-#: and 40 ms on one core. Fits need 300 passes for large noise, and some 3000 for small noise.
+#: Largest cost of one pass over the joint table (`cost_of`) for which tables are fitted: for 2-way
+#: tables, about 2^22 cells. A pass then takes 40 ms on one core. All fits together take as long as
+#: 200 to 400 passes if the tables have at most 2^12 cells, and as some 3000 if they have more.
 MAX_COST = 4e8
 #: Tables are not fitted if the noise of a cell is below this share of the mean cell.
 LEAST_NOISE = 0.02

@@ -13,6 +13,7 @@ the weights.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import solve_triangular
+from scipy.sparse.linalg import LinearOperator
 
 from geomdp._numerics.linalg import conjugate_gradients, spread
 from geomdp._numerics.randomness import PUBLIC_SEED
@@ -34,6 +37,10 @@ from geomdp.tabulation.possible import Possible, PossibleNoise, codes_of
 
 #: Numbers of a block of the joint table. A block of 256 KiB stays in the cache while it is used.
 BLOCK = 1 << 15
+#: Largest number of cells of tables whose covariance matrix (128 MB) is computed.
+MAX_COVARIANCE = 1 << 12
+#: A 2-way table, its weight and place, and the mean squared noise of its departure from a product.
+Pair = tuple[Table, float, slice, float]
 
 
 class JointTables:
@@ -62,13 +69,13 @@ class JointTables:
         if self._model is not None:
             self.matrix, tables = self._model.matrix, self._model.tables
         self.adjoint = sp.csr_array(self.matrix.T)
-        self.n_cells = int(self.matrix.shape[0])
-        ends = list(itertools.accumulate(table.n_cells for table in tables))
-        places = [np.arange(end - t.n_cells, end) for end, t in zip(ends, tables, strict=True)]
-        self._parts = []
-        for chosen in _joined(tables):
-            place = np.concatenate([places[i] for i in chosen])
-            self._parts.append((place, _Joined([tables[i] for i in chosen])))
+        self.n_cells, inner = map(int, self.matrix.shape)
+        self._has_matrices = inner <= MAX_COVARIANCE and inner**2 <= cost_of(tables)
+        places = np.split(np.arange(inner), np.cumsum([table.n_cells for table in tables])[:-1])
+        self._parts = [
+            (np.concatenate([places[i] for i in chosen]), _Joined([tables[i] for i in chosen]))
+            for chosen in _joined(tables)
+        ]
 
     def fitted(self, scores: FloatArray) -> tuple[FloatArray, float]:
         """A p (m,) for p proportional to e^(A^T scores), and the logarithm of the divisor of p."""
@@ -100,31 +107,25 @@ class JointTables:
             found |= part.combinations(scores[place], rng.permutation(positions))
         return found if self._model is None else codes_of(self._model.columns, found)
 
-    def covariance(self, scores: FloatArray) -> CellCovariance:
-        """The map v -> A Cov_p A^T v, where A^T v is a function of a random combination from p."""
-        return CellCovariance(self, self.adjoint @ scores)
+    def covariance(self, scores: FloatArray) -> FloatArray | LinearOperator:
+        """The matrix A Cov_p A^T (m, m) for p as in `fitted`.
 
+        If products with it cost more than a pass, it is an operator, right up to about 1e-6: the
+        change of the cells by a small change of the scores.
+        """
+        if self._has_matrices:
+            inner = self.adjoint @ scores
+            found = np.zeros((len(inner), len(inner)))
+            for place, part in self._parts:
+                found[np.ix_(place, place)] = part.covariance(inner[place])
+            return np.asarray(self.matrix @ found @ self.adjoint)
+        cells = self.fitted(scores)[0]
 
-class CellCovariance:
-    """See `JointTables.covariance`; it holds p, one array for each set of joined columns."""
+        def moved(v: FloatArray) -> FloatArray:
+            length = 1e-7 / max(float(np.abs(self.adjoint @ v).max()), 1e-300)
+            return (self.fitted(scores + length * v)[0] - cells) / length
 
-    def __init__(self, joint: JointTables, scores: FloatArray) -> None:
-        self._matrix, self._adjoint = joint.matrix, joint.adjoint
-        self._parts = []
-        for place, part in joint._parts:
-            cells, logarithm = part.fitted(scores[place])
-            p = np.empty(part.shape)
-            for block, values in part.blocks(scores[place]):
-                np.exp(values - logarithm, out=p[block])
-            self._parts.append((place, part, p, cells))
-
-    def __call__(self, v: FloatArray) -> FloatArray:
-        v = self._adjoint @ v
-        product = np.empty_like(v)
-        for place, part, p, cells in self._parts:
-            weighted = part.weighted(p, v[place])
-            product[place] = weighted - cells * float(cells @ v[place])
-        return np.asarray(self._matrix @ product)
+        return LinearOperator((len(cells), len(cells)), moved, dtype=np.float64)
 
 
 class _Joined:
@@ -135,20 +136,22 @@ class _Joined:
     """
 
     def __init__(self, tables: Sequence[Table]) -> None:
-        left, right = self.left, self.right = _halves(tables)
+        left, right = _halves(tables)
         self.shape = (math.prod(left.values()), math.prod(right.values()))
+        #: The columns, and those of each table with its cells.
+        self._sizes, self._cells = {**left, **right}, []
         # Tables with columns in both groups need matrix products, one for each left part. Tables of
         # left columns need the sums of the rows of the joint table only.
-        self._crossed, self._left_only, positions = [], [], []
+        self._crossed, self._left_only = [], []
         inner, indicators_of = dict[tuple[str, ...], slice](), dict[tuple[str, ...], FloatArray]()
         indicators, height, start = [np.zeros((0, self.shape[0]))], 0, 0
         for table in tables:
-            own = tuple(name for name in table.columns if name in left)
-            other = tuple(name for name in table.columns if name in right)
+            own = tuple(name for name in left if name in table.columns)
+            other = tuple(name for name in right if name in table.columns)
             place = slice(start, start := start + table.n_cells)
             cells = np.arange(place.start, place.stop).reshape([*map(len, table.levels)])
             order = [table.columns.index(name) for name in own + other]
-            positions.append(cells.transpose(order).ravel())
+            self._cells.append((own + other, cells.transpose(order)))
             if not other:
                 self._left_only.append((place, _indicator(own, left)))
                 continue
@@ -159,7 +162,7 @@ class _Joined:
                 indicators_of[other] = _indicator(other, right)
             self._crossed.append((place, inner[own], indicators_of[other]))
         self._indicators = np.vstack(indicators)
-        self._positions = np.concatenate(positions)
+        self._positions = np.concatenate([cells.ravel() for _, cells in self._cells])
         self._rows = max(1, BLOCK // self.shape[1])
 
     def blocks(self, scores: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
@@ -193,7 +196,7 @@ class _Joined:
             inner += self._indicators[:, block] @ values
             rows[block] = values.sum(axis=1)
         total = float(rows.sum())
-        return self._cells(inner, rows) / total, top + math.log(total)
+        return self._sums(inner, rows) / total, top + math.log(total)
 
     def combinations(
         self, scores: FloatArray, positions: FloatArray
@@ -212,20 +215,43 @@ class _Joined:
             start = float(ends[-1])
         # The probabilities of all cells add up to 1 up to rounding.
         cells[order[np.searchsorted(ordered, start) :]] = math.prod(self.shape) - 1
-        sizes = {**self.left, **self.right}
-        return dict(zip(sizes, np.unravel_index(cells, [*sizes.values()]), strict=True))
+        levels = np.unravel_index(cells, [*self._sizes.values()])
+        return dict(zip(self._sizes, levels, strict=True))
 
-    def weighted(self, p: FloatArray, v: FloatArray) -> FloatArray:
-        """A (p * A^T v), for the joint table p."""
-        inner = np.zeros((len(self._indicators), self.shape[1]))
-        rows = np.zeros(self.shape[0])
-        for block, values in self.blocks(v):
-            values *= p[block]
-            inner += self._indicators[:, block] @ values
-            rows[block] = values.sum(axis=1)
-        return self._cells(inner, rows)
+    def covariance(self, scores: FloatArray) -> FloatArray:
+        """As `JointTables.covariance`, without weights.
 
-    def _cells(self, inner: FloatArray, rows: FloatArray) -> FloatArray:
+        The entries of A diag(p) A^T for two tables are the cells of the table of their columns.
+        """
+        cells, logarithm = self.fitted(scores)
+        p = np.empty(self.shape)
+        for block, values in self.blocks(scores):
+            np.exp(values - logarithm, out=p[block])
+        found = np.zeros((len(self._positions), len(self._positions)))
+        widest = max(map(len, self._pairs))
+
+        def summed(names: tuple[str, ...], cells: FloatArray, first: int) -> None:
+            for rows, columns in self._pairs.get(names, ()):
+                found[rows, columns] = found[columns, rows] = cells
+            # The columns before `first` are kept; no pair of tables has more than `widest` columns.
+            for i in range(first, min(len(names), widest + 1)):
+                summed(names[:i] + names[i + 1 :], cells.sum(axis=i), i)
+
+        summed(tuple(self._sizes), p.reshape([*self._sizes.values()]), 0)
+        return found - np.outer(cells, cells)
+
+    @functools.cached_property
+    def _pairs(self) -> dict[tuple[str, ...], list[tuple[npt.NDArray[np.intp], ...]]]:
+        """For each set of columns of two tables, the cells of both by the levels of the columns."""
+        found: dict[tuple[str, ...], list[tuple[npt.NDArray[np.intp], ...]]] = {}
+        for pair in itertools.combinations_with_replacement(self._cells, 2):
+            both = tuple(name for name in self._sizes if any(name in own for own, _ in pair))
+            shapes = [[self._sizes[name] if name in own else 1 for name in both] for own, _ in pair]
+            cells = [each.reshape(shape) for (_, each), shape in zip(pair, shapes, strict=True)]
+            found.setdefault(both, []).append((cells[0], cells[1]))
+        return found
+
+    def _sums(self, inner: FloatArray, rows: FloatArray) -> FloatArray:
         """The cells of all tables from products of the joint table with left indicators."""
         found = np.empty(len(self._positions))
         for place, indicator in self._left_only:
@@ -271,26 +297,17 @@ def _joined(tables: Sequence[Table]) -> list[list[int]]:
     """The indices of tables, in groups that share no columns."""
     groups: list[tuple[set[str], list[int]]] = []
     for i, table in enumerate(tables):
-        names, members = set(table.columns), [i]
-        apart = []
-        for group in groups:
-            if names & group[0]:
-                names, members = names | group[0], group[1] + members
-            else:
-                apart.append(group)
-        groups = [*apart, (names, members)]
+        met = [group for group in groups if group[0] & {*table.columns}]
+        groups = [group for group in groups if not group[0] & {*table.columns}]
+        names = {*table.columns}.union(*(names for names, _ in met))
+        groups.append((names, [*itertools.chain(*(own for _, own in reversed(met))), i]))
     return [members for _, members in groups]
 
 
 def _indicator(names: tuple[str, ...], columns: dict[str, int]) -> FloatArray:
     """For each cell of the table of `names`, whether a combination of `columns` is in it."""
-    codes = np.zeros(math.prod(columns.values()), dtype=np.intp)
-    grid = np.indices(tuple(columns.values()), dtype=np.intp).reshape(len(columns), -1)
-    for name in names:
-        codes = codes * columns[name] + grid[list(columns).index(name)]
-    found = np.zeros((math.prod(columns[name] for name in names), len(codes)))
-    found[codes, np.arange(len(codes))] = 1.0
-    return found
+    factors = (np.eye(n) if name in names else np.ones((1, n)) for name, n in columns.items())
+    return functools.reduce(np.kron, factors)  # type: ignore[arg-type]  # it is overloaded
 
 
 class Tree:
@@ -303,55 +320,72 @@ class Tree:
     """
 
     def __init__(self, joint: JointTables, draws: FloatArray) -> None:
-        tables, weights, self._live = joint.tables, joint.table_weights, joint.live
+        self._live, sizes = joint.live, _sizes(joint.tables)
         draws = spread(draws, self._live)
-        sizes = _sizes(tables)
         self._sizes = np.array([*sizes.values()])
         self._starts = np.cumsum(self._sizes) - self._sizes
-        ends = dict(zip(sizes, itertools.accumulate(sizes.values()), strict=True))
+        ends = zip(sizes, self._starts, np.cumsum(self._sizes), strict=True)
+        #: The places of the levels of each column.
+        self._own = {name: slice(start, end) for name, start, end in ends}
         # The variance of a margin is proportional to the number of cells in a sum.
         precise = dict.fromkeys(sizes, 0.0)
-        for table in tables:
+        for table in joint.tables:
             for name in table.columns:
                 precise[name] += sizes[name] / table.n_cells
-        means, places, first, met = [], [], 0, set[str]()
-        self._pairs = []
-        for table, weight in zip(tables, weights, strict=True):
-            if len(table.columns) == 2:
-                place = slice(first, first + table.n_cells)
-                own = [slice(ends[name] - sizes[name], ends[name]) for name in table.columns]
-                self._pairs.append(_Pair(table, weight, place, own, draws))
-            cells = np.arange(first, first := first + table.n_cells)
-            codes = np.indices([sizes[name] for name in table.columns])
-            for name, code in zip(table.columns, codes, strict=True):
-                rows = ends[name] - sizes[name] + code.ravel()
+        rows, cells, shares, first = [], [], [], 0
+        self._pairs: list[Pair] = []
+        for table, weight in zip(joint.tables, joint.table_weights, strict=True):
+            place, shape = slice(first, first := first + table.n_cells), [*map(len, table.levels)]
+            for name, code in zip(table.columns, np.indices(shape), strict=True):
+                rows.append(self._own[name].start + code.ravel())
+                cells.append(np.arange(place.start, place.stop))
                 share = sizes[name] / table.n_cells / precise[name] / weight
-                means.append((rows, cells, np.full(len(cells), share)))
-                if name not in met:
-                    places.append((cells, rows, np.full(len(cells), 1 / weight)))
-                    met.add(name)
-        levels = int(self._sizes.sum())
-        self._means = _sparse(means, (levels, first))
-        self._places = _sparse(places, (first, levels))
+                shares.append(np.full(table.n_cells, share))
+            if len(shape) == 2:
+                apart = [_departure(draw[place].reshape(shape) / weight) for draw in draws]
+                noise = float(np.mean(np.sum(np.square(apart), axis=(1, 2))))
+                self._pairs.append((table, weight, place, noise))
+        entries = (np.concatenate(shares), (np.concatenate(rows), np.concatenate(cells)))
+        #: The map from cells to 1-way tables. Its adjoint maps logarithms of levels to the scores
+        #: of their product.
+        self._means = sp.csr_array(entries, shape=(int(self._sizes.sum()), first))
         squares = np.add.reduceat(np.mean((self._means @ draws.T) ** 2, axis=1), self._starts)
         #: Root mean square of the noise of the levels of each column.
         self._floors = np.repeat(np.sqrt(squares / self._sizes), self._sizes)
         #: Whether the draws show the noise of all columns and pairs.
-        self.shows_noise = bool((self._floors > 0).all() and all(p.noise > 0 for p in self._pairs))
+        self.shows_noise = bool((self._floors > 0).all() and all(p[-1] > 0 for p in self._pairs))
 
     def scores(self, noisy: FloatArray) -> FloatArray:
         """Scores of the prior, as in `JointTables.fitted`, for noisy possible cells."""
         noisy = spread(noisy, self._live)
         levels = self._levels(noisy)
-        scores = np.asarray(self._places @ np.log(levels))
-        found = filter(None, (pair.ratios(noisy, levels) for pair in self._pairs))
-        groups = {name: {name} for pair in self._pairs for name in pair.table.columns}
-        for _, pair, ratios in sorted(found, key=lambda entry: entry[0], reverse=True):
-            one, two = (groups[name] for name in pair.table.columns)
-            if one is not two:
-                scores[pair.place] += ratios / pair.weight
+        scores = np.asarray(self._means.T @ np.log(levels))
+        found = [(*self._ratios(pair, noisy, levels), *pair) for pair in self._pairs]
+        groups = {name: {name} for name in self._own}
+        for information, ratios, table, weight, place, _ in sorted(found, key=lambda x: -x[0]):
+            one, two = (groups[name] for name in table.columns)
+            if information > 0 and one is not two:
+                scores[place] += ratios / weight
                 groups |= dict.fromkeys(one | two, one | two)
         return scores[self._live]
+
+    def _ratios(
+        self, pair: Pair, noisy: FloatArray, levels: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """The information of a 2-way table, and the logarithms of its cells over those of the
+        product of 1-way tables; 0 if the departure from the product is hardly above the noise.
+        """
+        table, weight, place, noise = pair
+        product = np.outer(*(levels[self._own[name]] for name in table.columns))
+        apart = _departure(noisy[place].reshape(product.shape) / weight - product)
+        square = float(np.sum(apart**2))
+        # Stein's estimate needs a continuous function of y, so the departure is 0 at the limit.
+        # Cells are at least as large as the smaller of noise and product.
+        signal = 1 - 2 * noise / square if square > 2 * noise else 0.0
+        least = np.minimum(product, math.sqrt(noise / product.size))
+        cells = np.maximum(product + signal * apart, least)
+        ratios = np.log(cells / product)
+        return float(np.sum(cells * ratios)), ratios.ravel()
 
     def _levels(self, noisy: FloatArray) -> FloatArray:
         """The 1-way tables, moved towards even levels as far as their noise says (by the rule of
@@ -365,54 +399,12 @@ class Tree:
         return np.asarray(levels / np.repeat(np.add.reduceat(levels, self._starts), self._sizes))
 
 
-class _Pair:
-    """One 2-way table, and the noise of its departure from a product."""
-
-    def __init__(
-        self, table: Table, weight: float, place: slice, levels: Sequence[slice], draws: FloatArray
-    ) -> None:
-        self.table, self.weight, self.place, self._levels = table, weight, place, levels
-        self._shape = tuple(map(len, table.levels))
-        cells = draws[:, place].reshape(-1, *self._shape) / weight
-        #: Mean squared length of the noise.
-        self.noise = float(np.mean([np.sum(_departure(each) ** 2) for each in cells]))
-
-    def ratios(
-        self, noisy: FloatArray, levels: FloatArray
-    ) -> tuple[float, _Pair, FloatArray] | None:
-        """The information of the table, and the logarithms of its cells over those of the product
-        of 1-way tables; None if the departure from the product is hardly above the noise.
-        """
-        first, second = self._levels
-        product = np.outer(levels[first], levels[second])
-        apart = _departure(noisy[self.place].reshape(self._shape) / self.weight - product)
-        square = float(np.sum(apart**2))
-        if square <= 2 * self.noise:
-            return None
-        # Stein's estimate needs a continuous function of y, so the departure is 0 at the limit.
-        # Cells are at least as large as the smaller of noise and product.
-        least = np.minimum(product, math.sqrt(self.noise / product.size))
-        cells = np.maximum(product + (1 - 2 * self.noise / square) * apart, least)
-        ratios = np.log(cells / product)
-        return float(np.sum(cells * ratios)), self, ratios.ravel()
-
-
 def _departure(cells: FloatArray) -> FloatArray:
     """A table without the part that its row and column sums determine."""
     return np.asarray(cells - cells.mean(axis=0) - cells.mean(axis=1)[:, None] + cells.mean())
 
 
-def _sparse(
-    parts: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]],
-    shape: tuple[int, int],
-) -> sp.csr_array:
-    """A sparse matrix from parts with rows, columns and values."""
-    rows, columns, values = map(np.concatenate, zip(*parts, strict=True))
-    return sp.csr_array((values, (rows, columns)), shape=shape)
-
-
 # The fit, by its dual
-
 
 #: Largest number of evaluations in the search for one kappa, and of conjugate gradient steps.
 MOST = 400
@@ -420,9 +412,7 @@ MOST = 400
 
 @dataclass(frozen=True)
 class Model:
-    """The tables A p (m,) of p proportional to e^(A^T (multipliers / tau + offset)), for which the
-    duality gap of the fit is `gap`.
-    """
+    """A p (m,) for p proportional to e^(A^T (multipliers / tau + offset)), and the duality gap."""
 
     answers: FloatArray
     multipliers: FloatArray
@@ -436,26 +426,37 @@ def fit(
     offset: FloatArray,
     start: FloatArray,
     tolerance: float,
+    covariance: FloatArray | LinearOperator | None = None,
 ) -> Model:
     """The fit for tau = kappa s^2 and the prior e^(A^T offset) / Z, up to a gap of `tolerance`.
 
     Here p(l) is proportional to e^(A^T (l / tau + offset)), divided by Z(l), for the multipliers
     l (m,) that minimise ||l||^2 / 2 - <l, y> + tau log Z(l). The duality gap at l is
     ||y - l - A p(l)||^2 / 2; A p(l) is at most the root of twice the gap away from the fit.
+
+    With the matrix C = A Cov_p A^T at the start, multipliers are in coordinates in which the
+    Hessian matrix I + C / tau is the identity there. Then a few evaluations suffice.
     """
     from scipy.optimize import minimize  # slow import
 
-    best = Model(noisy, start, math.inf)
+    best, root = Model(noisy, start, math.inf), np.zeros((0, 0))
+    if isinstance(covariance, np.ndarray):
+        root = np.asarray(np.linalg.cholesky(np.eye(len(noisy)) + covariance / tau), np.float64)
 
-    def dual(multipliers: FloatArray) -> tuple[float, FloatArray]:
+    def turned(v: FloatArray, *, back: bool) -> FloatArray:
+        found = solve_triangular(root.T if back else root, v, lower=not back) if root.size else v
+        return np.asarray(found, np.float64)
+
+    def dual(place: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best
+        multipliers = start + turned(place, back=True)
         answers, logarithm = joint.fitted(multipliers / tau + offset)
         apart = multipliers + answers - noisy
         gap = float(apart @ apart) / 2
         if gap < best.gap:
-            best = Model(answers, multipliers.copy(), gap)
-        linear = float(multipliers @ (multipliers / 2 - noisy))
-        return linear + tau * logarithm, apart
+            best = Model(answers, multipliers, gap)
+        value = float(multipliers @ (multipliers / 2 - noisy)) + tau * logarithm
+        return value, turned(apart, back=False)
 
     def stop(_: FloatArray) -> None:
         if best.gap <= tolerance:
@@ -464,7 +465,7 @@ def fit(
     # Only the gap ends the search early. Twenty pairs of vectors approximate the Hessian matrix.
     minimize(  # type: ignore[call-overload]  # the stubs do not know this callback
         dual,
-        start,
+        np.zeros_like(start),
         jac=True,
         method="L-BFGS-B",
         callback=stop,
@@ -489,11 +490,8 @@ class Mixture:
         ends = np.cumsum(self.weights) / np.sum(self.weights)
         places = np.searchsorted(ends, (np.arange(count) + rng.random()) / count, side="right")
         numbers = np.bincount(np.minimum(places, len(ends) - 1), minlength=len(ends)).tolist()
-        drawn = [
-            self.joint.sample(scores, number, rng)
-            for scores, number in zip(self.scores, numbers, strict=True)
-            if number
-        ]
+        parts = zip(self.scores, numbers, strict=True)
+        drawn = [self.joint.sample(scores, number, rng) for scores, number in parts if number]
         order = rng.permutation(count)
         return {name: np.concatenate([part[name] for part in drawn])[order] for name in drawn[0]}
 
@@ -525,7 +523,8 @@ class Chosen:
 class Trial:
     """A fit A p (m,), the scores of p, and E <Z, D Z> / E ||Z||^2 for the derivative D by y.
 
-    `risk` is Stein's estimate of ||answers - truth||^2, infinite if the search did not converge.
+    `risk` is Stein's estimate of ||answers - truth||^2, infinite if the search did not converge;
+    `odds` is the weight that it has besides.
     """
 
     answers: FloatArray
@@ -533,16 +532,22 @@ class Trial:
     freedom: float
     risk: float
     allowed: bool
+    odds: float = 1.0
 
 
 #: The values of kappa that are tried. The largest gives the prior. The priors hardly matter for the
 #: small ones, which are tried for one of them.
 LARGE, SMALL = (1e6, 3000.0, 1000.0, 300.0, 100.0), (30.0, 10.0, 3.0)
-#: A fit has the weight e^(-risk / (8 s^2)). This is the least temperature for which the mean of
-#: linear fits is proved to err little more than the best one (Dalalyan and Salmon 2012).
-TEMPERATURE = 8.0
-#: No smaller kappa is tried if a weight is e^-5 times the largest one for a larger kappa.
-LARGEST_RISE = 5.0
+#: A fit has the weight e^(-risk / (16 s^2)). From 8 on, the mean of linear fits is proved to err
+#: little more than the best one, for Gaussian noise (Dalalyan and Salmon 2012). The squared length
+#: of the noise of a norm, and with it each estimate, has about twice the variance.
+TEMPERATURE = 16.0
+#: The weight of uniform tables over that of another fit of the same risk. So they have four fifths
+#: of the weight before the release: where noise hides all else, estimates differ by more than the
+#: error of uniform tables. Others lose at most 16 s^2 log 75 by it (Leung and Barron 2006).
+UNIFORM_ODDS = 60.0
+#: No smaller kappa is tried if a weight is e^-2.5 times the largest one for a larger kappa.
+LARGEST_RISE = 2.5
 #: A fit is allowed if its pull, 2 kappa s^2 K - ||A p - y||^2, is at most this share of m s^2, for
 #: the largest divergence K of a distribution from the prior; see `Fits`.
 LARGEST_PULL = 1.8
@@ -558,7 +563,6 @@ SHARE = 0.05
 #: Conjugate gradients for Stein's estimate end at a residual of this share of the draw. It adds at
 #: most the square of it, 1% of the noise, to an estimated squared error.
 RESIDUAL = 0.1
-
 #: Scores (m,) of a prior for noisy cells (m,).
 Prior = Callable[[FloatArray], FloatArray]
 
@@ -580,18 +584,16 @@ class Fits:
     """
 
     def __init__(
-        self,
-        joint: JointTables,
-        mechanism: AdditiveMechanism,
-        noise: PossibleNoise | None = None,
+        self, joint: JointTables, mechanism: AdditiveMechanism, noise: PossibleNoise | None = None
     ) -> None:
         self._joint, self.mechanism = joint, mechanism
         predicted = mechanism.predicted_rmse if noise is None else noise.predicted
-        self._square = upper_limit(predicted) ** 2 * joint.n_cells
-        rng = np.random.default_rng(PUBLIC_SEED)
+        #: s^2, the mean variance of a cell, and m s^2.
+        self._variance = upper_limit(predicted) ** 2
+        self._square = self._variance * joint.n_cells
         count = min(max(DRAWN_CELLS // joint.n_cells, 2), 8)
         law = mechanism.noise if noise is None else noise.law
-        self._draws = law.sample(rng, count) / mechanism.n
+        self._draws = law.sample(np.random.default_rng(PUBLIC_SEED), count) / mechanism.n
         tree = Tree(joint, self._draws)
         #: The priors: uniform, and a tree.
         self._priors: tuple[Prior, Prior] = (np.zeros_like, tree.scores)
@@ -606,6 +608,7 @@ class Fits:
             return None
         risks = np.array([trial.risk for trial in trials])
         weights = np.exp((risks.min() - risks) / (TEMPERATURE * self._variance))
+        weights *= [trial.odds for trial in trials]
         weights /= weights.sum()
         answers = weights @ np.array([trial.answers for trial in trials])
         freedom = float(weights @ [trial.freedom for trial in trials])
@@ -614,9 +617,7 @@ class Fits:
         return Chosen(answers, rmse, mixture)
 
     def trials(self, noisy: FloatArray) -> list[Trial]:
-        """The allowed fits, from large to small kappa while estimates may fall; none if the search
-        fails before that.
-        """
+        """The allowed fits, from large to small kappa; none if a search fails as estimates fall."""
         paths = [self._path(noisy, prior) for prior in self._priors]
         tried = [list(itertools.islice(path, len(LARGE))) for path in paths]
         best = min(range(len(paths)), key=lambda i: tried[i][-1].risk)
@@ -634,32 +635,29 @@ class Fits:
         source += noise_limit_source(self.mechanism)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
-    @property
-    def _variance(self) -> float:
-        """s^2, the mean variance of a cell."""
-        return float(self._square / self._joint.n_cells)
-
     def _path(self, noisy: FloatArray, prior: Prior) -> Iterator[Trial]:
         """Fits to one prior, until a search fails or the estimate has risen."""
         offset = prior(noisy)
         moves = [(prior(noisy + SHARE * draw) - offset) / SHARE for draw in self._draws]
         farthest, goal = self._joint.farthest(offset), GAP * self._square
-        # The first search starts from multipliers of the length of the noise.
-        start = noisy - self._joint.fitted(offset)[0]
-        start *= math.sqrt(self._square / max(float(start @ start), self._square))
-        least = math.inf
+        # Each search starts from the last distribution, the first from the prior.
+        move, least = np.zeros_like(noisy), math.inf
+        covariance = self._joint.covariance(offset)
         for kappa in (*LARGE, *SMALL):
             tau = kappa * self._variance
-            model = fit(self._joint, noisy, tau, offset, start, goal)
-            scores = model.multipliers / tau + offset
+            model = fit(self._joint, noisy, tau, offset, tau * move, goal, covariance)
+            move = model.multipliers / tau
+            scores = move + offset
             if model.gap > goal:
                 yield Trial(model.answers, scores, math.nan, math.inf, allowed=False)
                 return
-            freedom = self._freedom(scores, tau, moves)
+            covariance = self._joint.covariance(scores)
+            freedom = self._freedom(covariance, tau, moves)
             risk = self._risk(noisy, model.answers, freedom)
             allowed = self._allows(noisy, model.answers, 2 * tau * farthest)
-            yield Trial(model.answers, scores, freedom, risk, allowed)
-            start, least = model.multipliers, min(risk, least)
+            odds = UNIFORM_ODDS if prior is self._priors[0] and kappa == LARGE[0] else 1.0
+            yield Trial(model.answers, scores, freedom, risk, allowed, odds)
+            least = min(risk, least)
             if risk - least > LARGEST_RISE * TEMPERATURE * self._variance:
                 return
 
@@ -672,19 +670,20 @@ class Fits:
         reach = self._joint.squared_reach + float(answers @ answers)
         return min(apart, (divergence - apart) / LARGEST_PULL, reach / 2) <= self._square
 
-    def _freedom(self, scores: FloatArray, tau: float, moves: Sequence[FloatArray]) -> float:
+    def _freedom(
+        self, covariance: FloatArray | LinearOperator, tau: float, moves: Sequence[FloatArray]
+    ) -> float:
         """E <Z, D Z> / E ||Z||^2 for the derivative D of the fitted cells by the noisy ones.
 
         For C = A Cov_p A^T / tau and the scores g(y) of the prior, D = (I + C)^-1 C (I + tau g').
         """
-        covariance = self._joint.covariance(scores)
         total = 0.0
 
         def product(v: FloatArray) -> FloatArray:
-            return v + covariance(v) / tau
+            return v + covariance @ v / tau
 
         for draw, move in zip(self._draws, moves, strict=True):
-            image = covariance(draw) / tau
+            image = covariance @ draw / tau
             goal = RESIDUAL * math.sqrt(min(float(draw @ draw), float(image @ image)))
             smooth = conjugate_gradients(product, image, goal, MOST)
             total += float(smooth @ (draw + tau * move))

@@ -52,8 +52,8 @@ class Case:
         truth = self.matrix @ rng.dirichlet(np.full(self.matrix.shape[1], 0.05))
         return truth, truth + noise * rng.standard_normal(len(truth))
 
-    def solved(self, y, tau, prior, gap=1e-10):
-        return fit(self.joint, y, tau, prior, np.zeros_like(y), gap)
+    def solved(self, y, tau, prior, gap=1e-10, covariance=None):
+        return fit(self.joint, y, tau, prior, np.zeros_like(y), gap, covariance)
 
 
 @pytest.fixture(params=CASES, name="case")
@@ -61,7 +61,7 @@ def fixture_case(request):
     return Case(*CASES[request.param])
 
 
-def test_tables_and_covariances_are_those_of_the_joint_table(case):
+def test_tables_and_covariances_are_those_of_the_joint_table(case, monkeypatch):
     rng = np.random.default_rng(0)
     scores, v = rng.normal(size=(2, case.joint.n_cells))
     weights = np.exp(case.matrix.T @ scores)
@@ -72,7 +72,11 @@ def test_tables_and_covariances_are_those_of_the_joint_table(case):
     assert logarithm == pytest.approx(np.log(weights.sum()), rel=1e-12)
     values = case.matrix.T @ v
     expected = case.matrix @ (p * (values - p @ values))
-    np.testing.assert_allclose(case.joint.covariance(scores)(v), expected, atol=1e-14)
+    monkeypatch.setattr(case.joint, "_has_matrices", True)
+    np.testing.assert_allclose(case.joint.covariance(scores) @ v, expected, atol=1e-14)
+    monkeypatch.setattr(case.joint, "_has_matrices", False)
+    moved = case.joint.covariance(scores) @ v
+    np.testing.assert_allclose(moved, expected, atol=1e-5 * np.abs(expected).max())
 
 
 def test_blocks_of_any_size_give_the_same(case, monkeypatch):
@@ -110,7 +114,7 @@ def test_combinations_are_drawn_as_often_as_they_should_be(case, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of the other solver, 1e-4 do
 @pytest.mark.parametrize(("noise", "tau"), [(0.3, 1.0), (0.1, 0.01), (0.02, 1e-3)])
-def test_fits_are_optimal_for_another_solver(case, noise, tau):
+def test_fits_are_optimal_for_another_solver(case, noise, tau, monkeypatch):
     _, y = case.noisy(2, noise)
     prior = np.random.default_rng(3).normal(size=len(y))
     u = np.exp(case.matrix.T @ prior)
@@ -128,11 +132,31 @@ def test_fits_are_optimal_for_another_solver(case, noise, tau):
     # The loss grows by at least half the squared distance.
     apart = np.sum((found.answers - case.matrix @ p.value) ** 2) / 2
     assert apart <= loss.value - own + 1e-6
+    # The covariance at the start, where p is the prior, changes the coordinates only.
+    monkeypatch.setattr(case.joint, "_has_matrices", True)
+    turned = case.solved(y, tau, prior, 1e-6, case.joint.covariance(prior))
+    assert turned.gap <= 1e-6
+    assert np.sum((turned.answers - found.answers) ** 2) <= 2.1e-6
     # A larger gap moves the tables by at most the root of twice the gap.
     rough = case.solved(y, tau, prior, 1e-4)
     assert (
         np.sum((rough.answers - found.answers) ** 2) <= 2 * (rough.gap**0.5 + found.gap**0.5) ** 2
     )
+
+
+def test_a_search_from_the_covariance_at_the_start_begins_with_a_step_of_newton(case, monkeypatch):
+    """Near the start the dual is quadratic, so few evaluations suffice, however large A is."""
+    _, y = case.noisy(2, 1e-3)
+    prior, tau = np.random.default_rng(3).normal(size=len(y)), 1e-2
+    monkeypatch.setattr(case.joint, "_has_matrices", True)
+    found = case.solved(y, tau, prior, 1e-18)
+    y = y + 1e-5 * np.random.default_rng(4).normal(size=len(y))
+    covariance = case.joint.covariance(found.multipliers / tau + prior)
+    calls, fitted = [], case.joint.fitted
+    monkeypatch.setattr(case.joint, "fitted", lambda scores: calls.append(1) or fitted(scores))
+    moved = fit(case.joint, y, tau, prior, found.multipliers, 1e-13, covariance)
+    assert moved.gap <= 1e-13
+    assert len(calls) <= 8
 
 
 def test_small_kappas_give_the_projection_and_large_ones_the_prior(case, monkeypatch):
@@ -236,8 +260,11 @@ def test_the_estimate_is_steins_formula(prior, kappa, monkeypatch):
     ]
     freedom = np.sum(slopes) / np.sum(fits._draws**2)
     moves = [(scores_of(y + 1e-4 * draw) - offset) / 1e-4 for draw in fits._draws]
-    found = fits._freedom(model.multipliers / tau + offset, tau, moves)
-    assert found == pytest.approx(freedom, rel=1e-3)
+    for has_matrices in (True, False):
+        monkeypatch.setattr(fits._joint, "_has_matrices", has_matrices)
+        covariance = fits._joint.covariance(model.multipliers / tau + offset)
+        found = fits._freedom(covariance, tau, moves)
+        assert found == pytest.approx(freedom, rel=1e-3)
 
 
 @pytest.mark.parametrize("prior", [0, 1])
@@ -316,15 +343,21 @@ def test_the_estimate_is_unbiased_for_gaussian_noise_and_a_fixed_kappa(prior, mo
     assert abs(score) <= scipy.stats.norm.isf(LEVEL / 2)
 
 
-def test_fits_of_less_risk_weigh_more_and_the_mean_is_that_of_the_distribution():
-    M = mechanism(0.5)
+@pytest.mark.parametrize("epsilon", [0.02, 0.5])
+def test_fits_of_less_risk_weigh_more_and_the_mean_is_that_of_the_distribution(epsilon):
+    M = mechanism(epsilon)
     fits = Fits(JointTables(TASK.tables, [1.0] * 3), M)
     y = M.release(np.zeros((N, 3), dtype=np.uint8), rng=8).answers
     found, trials = fits.best(y), fits.trials(y)
     weights, risks = found.distribution.weights, np.array([trial.risk for trial in trials])
     assert weights.sum() == pytest.approx(1)
     variance = M.predicted_rmse.value**2
-    expected = (risks - risks[0]) / (8 * variance)
+    odds = np.array([trial.odds for trial in trials])
+    even = fits._joint.fitted(np.zeros_like(y))[0]
+    uniform = [np.abs(trial.answers - even).max() < 1e-5 for trial in trials]
+    np.testing.assert_array_equal(odds, np.where(uniform, 60.0, 1.0))
+    assert any(uniform) == (epsilon < 0.1)
+    expected = (risks - risks[0]) / (16 * variance) - np.log(odds / odds[0])
     np.testing.assert_allclose(-np.log(weights / weights[0]), expected, rtol=1e-2, atol=1e-9)
     tables = [fits._joint.fitted(scores)[0] for scores in found.distribution.scores]
     np.testing.assert_allclose(found.answers, weights @ np.array(tables), atol=1e-12)
@@ -361,6 +394,7 @@ def test_where_tables_are_projected(monkeypatch):
 
 def test_a_search_that_does_not_converge_leaves_a_projection(monkeypatch):
     monkeypatch.setattr(entropic, "MOST", 1)
+    monkeypatch.setattr(entropic, "GAP", 0.0)
     result = gd.release(frame_of(12), SCHEMA, "marginals:2", epsilon=8.0, mechanism=Laplace, rng=1)
     assert result.form is Form.CONSISTENT
     limit = mechanism(8.0).predicted_rmse.value
