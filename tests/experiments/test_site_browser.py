@@ -16,7 +16,7 @@ from experiments.engine.figures import Folders
 from experiments.engine.script import load
 from experiments.guide.build import build_site
 from experiments.theorems import THEOREMS
-from geomdp.cli.lessons import all_lessons
+from geomdp.cli.app import all_lessons
 from tests.experiments.chromium import headless_chromium
 from tests.readme import PAGES as WRITTEN
 
