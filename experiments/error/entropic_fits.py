@@ -22,6 +22,8 @@ Products of margins err up to 13% less on the other settings, where noise is twi
 For noise of variance s^2, squared errors of fits and products differ there by about 10 s^2. The
 unbiased estimate of this difference from one release has the standard deviation 2 s D for Gaussian
 noise, where D is the distance of the tables: 4 s^2 to 10 s^2. So a choice by it is often wrong.
+On sixteen other releases of each setting of the grid with noise above 90% of the mean cell, the
+largest ratio to uniform tables was 1.005, and to products 1.08 (independent columns).
 
 Run time on one core: quick 20 s, full 6 minutes.
 """
