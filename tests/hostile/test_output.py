@@ -91,8 +91,8 @@ def test_files_hold_every_label_in_one_cell():
             assert not controls(cell)
             assert cell == label or controls(label)  # other labels stay as they are
         document = {"labels": group}
-        text = json.dumps(document, indent=2, ensure_ascii=False)
-        record = OutputFiles(Path("a.csv")).contents(columns, text)[Path("a.privacy.json")].decode()
+        files = OutputFiles(Path("a.csv")).contents(columns, document)
+        record = files[Path("a.privacy.json")].decode()
         assert controls(record) <= {"\n"}
         assert json.loads(record) == document
 
