@@ -106,6 +106,9 @@ class RandomSignSets(PackingFamily):
         probability(self.failure, "failure")
         _ = self._least  # raises SideConditionError if the union bound proves nothing
 
+    def __repr__(self) -> str:
+        return f"RandomSignSets({self.queries} queries, sets of {self.size})"
+
     @cached_property
     def _least(self) -> tuple[float, float]:
         """The least delta that the union bound proves, and the tilt x of this proof."""
