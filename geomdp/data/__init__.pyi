@@ -7,10 +7,10 @@ from .columns import RealColumn as RealColumn
 from .columns import SkippedColumn as SkippedColumn
 from .encoding import encode as encode
 from .files import read_chunks as read_chunks
-from .files import source_of as source_of
 from .inference import infer_schema as infer_schema
 from .queries import Query as Query
 from .samples import fair_affairs as fair_affairs
 from .samples import rand_health_insurance as rand_health_insurance
 from .schema import Schema as Schema
 from .tallies import count_records as count_records
+from .tallies import source_of as source_of

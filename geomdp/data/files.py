@@ -28,19 +28,12 @@ from geomdp._validation import whole
 from geomdp.data.columns import COMMAS, CsvFormat
 from geomdp.data.frames import (
     CHUNK_ROWS,
-    Frame,
-    Partitions,
     RecordsError,
     Source,
-    is_dask,
-    is_frame,
     without_values,
 )
 
 if TYPE_CHECKING:
-    import dask.dataframe as dd
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 CSV_ENDINGS = (".csv", ".csv.gz")
@@ -472,52 +465,3 @@ def _encoding_at(path: Path) -> int:
             except UnicodeDecodeError:
                 utf8 = False
     return 0 if utf8 else 1 + controls
-
-
-def source_of(
-    records: str
-    | os.PathLike[str]
-    | pd.DataFrame
-    | pl.DataFrame
-    | pa.Table
-    | dd.DataFrame
-    | Source,
-) -> Source:
-    """The source that reads `records`.
-
-    ``FileNotFoundError`` if there is no such file, or none in the folder or for the pattern;
-    ``ValueError`` for another type, or a file there whose name does not end in .csv, .csv.gz or
-    .parquet.
-
-    Parameters
-    ----------
-    records : path, DataFrame, Table or Source
-        The path of a CSV or Parquet file, or of a folder of such files, or a pattern with ``*``,
-        ``?`` or ``**`` such as ``a/*.parquet``. Files in a folder are read at any depth, in the
-        order of their paths, but no file or subfolder whose name starts with a dot or an
-        underscore. A DataFrame of pandas, polars or Dask, or an Arrow table. A source, such as
-        `Query`, is returned unchanged.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> records = pd.DataFrame({"age": [30, 40, 50]})
-    >>> gd.data.source_of(records)
-    Frame(DataFrame of 3 rows)
-    >>> records.to_csv("survey.csv", index=False)
-    >>> gd.data.source_of("survey.csv")
-    File(survey.csv)
-    """
-    if isinstance(records, Source):
-        return records
-    if isinstance(records, str | os.PathLike):
-        files = record_files(records)
-        return File(files[0]) if files == (Path(records),) else Files(os.fspath(records), files)
-    if is_dask(records):
-        return Partitions(records)
-    if is_frame(records):
-        return Frame(records)
-    raise ValueError(
-        f"records must be a DataFrame, a table, a path or a source, got {type(records).__name__}"
-    )

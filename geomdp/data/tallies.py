@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import chain
 from operator import add
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,7 +19,18 @@ import numpy.typing as npt
 from geomdp._typing import IntArray
 from geomdp._validation import require_type, whole
 from geomdp.data.encoding import Read, columns_for, encoded
-from geomdp.data.frames import CHUNK_ROWS, Frame, Partition, RecordsError, Source, quiet
+from geomdp.data.files import File, Files, record_files
+from geomdp.data.frames import (
+    CHUNK_ROWS,
+    Frame,
+    Partition,
+    Partitions,
+    RecordsError,
+    Source,
+    is_dask,
+    is_frame,
+    quiet,
+)
 from geomdp.data.queries import opened
 from geomdp.data.schema import Schema
 from geomdp.workloads import Marginals, Parities
@@ -28,12 +41,13 @@ from geomdp.workloads.universes import (
     BooleanCube,
     CategoricalProduct,
     FiniteUniverse,
-    Records,
     Universe,
 )
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
     from distributed import Client, Future
 
@@ -210,12 +224,6 @@ class CountedRecords:
         return sums
 
 
-def totals_of(workload: Workload, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-    if isinstance(records, CountedRecords):
-        return records.totals(workload)
-    return workload.totals(records)
-
-
 def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
     """Number of records with answer 1 (`Marginals`) or -1 (`Parities`), from a table of counts."""
     if isinstance(workload, Marginals):
@@ -361,6 +369,55 @@ class EncodedRecords:
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         return encode_source(self.source, self.schema, self.universe)
+
+
+def source_of(
+    records: str
+    | os.PathLike[str]
+    | pd.DataFrame
+    | pl.DataFrame
+    | pa.Table
+    | dd.DataFrame
+    | Source,
+) -> Source:
+    """The source that reads `records`.
+
+    ``FileNotFoundError`` if there is no such file, or none in the folder or for the pattern;
+    ``ValueError`` for another type, or a file there whose name does not end in .csv, .csv.gz or
+    .parquet.
+
+    Parameters
+    ----------
+    records : path, DataFrame, Table or Source
+        The path of a CSV or Parquet file, or of a folder of such files, or a pattern with ``*``,
+        ``?`` or ``**`` such as ``a/*.parquet``. Files in a folder are read at any depth, in the
+        order of their paths, but no file or subfolder whose name starts with a dot or an
+        underscore. A DataFrame of pandas, polars or Dask, or an Arrow table. A source, such as
+        `Query`, is returned unchanged.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> records = pd.DataFrame({"age": [30, 40, 50]})
+    >>> gd.data.source_of(records)
+    Frame(DataFrame of 3 rows)
+    >>> records.to_csv("survey.csv", index=False)
+    >>> gd.data.source_of("survey.csv")
+    File(survey.csv)
+    """
+    if isinstance(records, Source):
+        return records
+    if isinstance(records, str | os.PathLike):
+        files = record_files(records)
+        return File(files[0]) if files == (Path(records),) else Files(os.fspath(records), files)
+    if is_dask(records):
+        return Partitions(records)
+    if is_frame(records):
+        return Frame(records)
+    raise ValueError(
+        f"records must be a DataFrame, a table, a path or a source, got {type(records).__name__}"
+    )
 
 
 def count_records(

@@ -19,7 +19,7 @@ import numpy as np
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import require_type, whole
-from geomdp.data.tallies import CountedRecords, totals_of
+from geomdp.data.tallies import CountedRecords
 from geomdp.privacy import Adjacency, Guarantee, Heuristic, Ledger, PureDP
 from geomdp.privacy.definitions import checked_adjacency, weakness
 from geomdp.privacy.guarantees import SamplerStatus
@@ -532,6 +532,13 @@ class Mechanism(abc.ABC):
             return Release(self.process(noisy), guarantee, predicted, self.workload, noisy)
 
         return release_once(self, guarantee, ledger, set_up=set_up, read=read, draw=draw)
+
+
+def totals_of(workload: Workload, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    """Number of records and exact sums of answers, from records or from their counts."""
+    if isinstance(records, CountedRecords):
+        return records.totals(workload)
+    return workload.totals(records)
 
 
 def _in_words(workload: Workload) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, vector, whole
-from geomdp.data.tallies import CountedRecords, totals_of
+from geomdp.data.tallies import CountedRecords
 from geomdp.mechanisms.base import (
     LARGEST_SUM,
     checked_size,
@@ -22,6 +22,7 @@ from geomdp.mechanisms.base import (
     pure_only,
     release_once,
     source_and_record,
+    totals_of,
 )
 from geomdp.noise.scalar import EXPONENTIAL, GUMBEL, LAPLACE, Perturbation, noisy_argmax
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP

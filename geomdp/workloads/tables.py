@@ -342,10 +342,12 @@ class MarginalTables(TableQueries):
 
     @cached_property
     def tables(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
+        """The columns of each table: all sets of k columns."""
         return tuple(itertools.combinations(range(len(self.levels)), self.k))
 
     @cached_property
     def table_weights(self) -> FloatArray:  # type: ignore[override]
+        """The weight of each table: 1."""
         return np.ones(len(self.tables))
 
     def _counts(self, codes: IntArray) -> FloatArray:

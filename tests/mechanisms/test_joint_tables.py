@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from geomdp.data import BooleanColumn, Schema
-from geomdp.data.files import source_of
-from geomdp.data.tallies import CountedRecords, Tallies, count_records, tables_of
+from geomdp.data.tallies import CountedRecords, Tallies, count_records, source_of, tables_of
 from geomdp.mechanisms import Hierarchical, Matrix
 from geomdp.mechanisms.strategies import WeightedMarginals
 from geomdp.mechanisms.strategies.design import (

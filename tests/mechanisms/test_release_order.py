@@ -79,7 +79,7 @@ def smooth() -> Case:
     mechanism = SmoothSummary(2, n=N, smoothness=2, privacy=PURE, degree=3)
     good = np.zeros((N, 2))
     bad = np.vstack([good[1:], [[np.nan, 0.0]]])
-    return Case(mechanism, PURE, good, bad, (type(mechanism), "noise_std"))
+    return Case(mechanism, PURE, good, bad, (type(mechanism.workload), "table"))
 
 
 def sparse() -> Case:

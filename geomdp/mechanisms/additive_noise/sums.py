@@ -15,7 +15,7 @@ from flint import arb
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, neighbour_body
-from geomdp.data.tallies import CountedRecords, Counts, RecordCounts, totals_of
+from geomdp.data.tallies import CountedRecords, Counts, RecordCounts
 from geomdp.mechanisms.base import (
     LARGEST_SUM,
     answer_hull,
@@ -23,6 +23,7 @@ from geomdp.mechanisms.base import (
     l1_sensitivity,
     l2_sensitivity,
     quotients,
+    totals_of,
 )
 from geomdp.mechanisms.strategies.design import Measurement
 from geomdp.noise import Noise
