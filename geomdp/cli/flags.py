@@ -103,6 +103,13 @@ def check_normaliser(n: int | None, adjacency: Adjacency) -> None:
         raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
 
 
+def check_person(column: str | None, max_rows: int | None) -> None:
+    """Raise ``ValueError`` if the column of persons is named without a bound on their rows."""
+    if (column is None) != (max_rows is None):
+        given = "--max-rows-per-person" if column is None else "--person"
+        raise ValueError(f"--person and --max-rows-per-person belong together, got {given} only")
+
+
 def check_persons(max_rows: int | None, adjacency: Adjacency) -> None:
     """Raise ``ValueError`` if rows of a person are bounded where their number is public."""
     check_whole("--max-rows-per-person", max_rows, minimum=1)

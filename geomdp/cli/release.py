@@ -131,6 +131,7 @@ def release(
         lambda: flags.check_whole("--seed", seed, minimum=0),
         lambda: flags.check_normaliser(n, relation),
         lambda: flags.check_persons(max_rows_per_person, relation),
+        lambda: flags.check_person(person, max_rows_per_person),
         lambda: check_confidence((1 + confidence) / 2 if means else confidence),
         lambda: positive(flag_above, "--flag-above"),
         lambda: check_form(consistent=consistent, projected=projected, synthetic=synthetic),

@@ -128,10 +128,10 @@ def test_persons_are_protected_paid_for_and_planned_for(run):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("--person id", "--person and max_rows_per_person belong together"),
+        ("--person id", "--person and --max-rows-per-person belong together, got --person only"),
         (
             "--adjacency add-remove --n 60 --max-rows-per-person 2",
-            "--person and max_rows_per_person belong together",
+            "belong together, got --max-rows-per-person only",
         ),
         ("--person id --max-rows-per-person 0", "--max-rows-per-person must be a whole number"),
         ("--person id --max-rows-per-person 2", "needs --adjacency add-remove: a public"),
