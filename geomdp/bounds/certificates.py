@@ -23,7 +23,7 @@ import numpy as np
 
 from geomdp._numerics.files import write_together
 from geomdp._typing import FloatArray
-from geomdp._validation import require_type
+from geomdp._validation import plural, require_type
 from geomdp.bounds.problem import (
     MEAN_L2,
     Bound,
@@ -211,15 +211,16 @@ def packing_rung(family: PackingFamily, problem: Problem) -> Rung:
     least = max(1, least)
     if copies < least:
         raise SideConditionError(
-            f"data sets are {distance} replacements apart, so {least} copies of each are "
-            f"{least * distance} apart, which must be below (ln(M - 1) + log odds) / "
+            f"data sets are {plural(distance, 'replacement')} apart, so {least} "
+            f"{'copy of each is' if least == 1 else 'copies of each are'} {least * distance} "
+            f"apart, which must be below (ln(M - 1) + log odds) / "
             f"(epsilon times changes per replacement) = {reachable:.6g}"
         )
     last = math.floor(copies * size * rho)
     apart = rounded_down(separation * copies * size / last, 4)
     said = (
-        f"there are {count_in_words(family.log_others)} data sets, at most {copies * distance} "
-        f"replacements apart, with answers at least {apart} apart"
+        f"there are {count_in_words(family.log_others)} data sets, at most "
+        f"{plural(copies * distance, 'replacement')} apart, with answers at least {apart} apart"
     )
     constants = {
         "log_others": family.log_others,

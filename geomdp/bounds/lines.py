@@ -25,7 +25,7 @@ import scipy.linalg
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import require_type, whole
+from geomdp._validation import plural, require_type, whole
 from geomdp.bounds.certificates import (
     Plan,
     Rung,
@@ -131,10 +131,8 @@ def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accur
     risks = np.array([line.risk for line in known])[which]
     squares = float((lines.lengths**2 * risks ** (2 / asked.moment)).sum())
     scale = copies * math.sqrt(squares / lines.count) * (1 - LENGTH_MARGIN)
-    made_of = (
-        f"{len(steps)} orthogonal lines, each of at most {steps.max()} steps of {copies} "
-        "replacements"
-    )
+    each = f"{plural(int(steps.max()), 'step')} of {plural(copies, 'replacement')}"
+    made_of = f"{plural(len(steps), 'orthogonal line')}, each of at most {each}"
     constants = {"copies": copies, "scale": scale}
     lists = {"steps": steps, "known": [line.document for line in known]}
     return Plan("lines", lines, copies * int(steps.sum()), made_of, constants, lists)
@@ -566,9 +564,8 @@ def _all_query_plans(lines: QueryLines, epsilon: float) -> Iterator[Plan]:
                 sums = (-np.expm1(count * np.log1p(-tails))).sum(axis=1)
                 best = int(sums.argmax())
                 scale = copies * subset.length / 2 * float(sums[best]) * (1 - QUERY_MARGIN)
-                made_of = (
-                    f"{count} lines for one query each, of {steps} steps of {copies} replacements"
-                )
+                each = f"{plural(steps, 'step')} of {plural(copies, 'replacement')}"
+                made_of = f"{plural(count, 'line')} for one query each, of {each}"
                 constants = {"copies": copies, "steps": steps, "scale": scale}
                 lists = {"prior": priors[best]}
                 yield Plan("query lines", subset, copies * steps * count, made_of, constants, lists)

@@ -473,7 +473,7 @@ def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor: float, tmp_
     }
     document["rungs"][0] |= {"largest_distance": total / epsilon, "last": last}
     rejected(path, document, "1 copies are 1 replacements, not below")
-    with pytest.raises(SideConditionError, match="data sets are 1 replacements apart"):
+    with pytest.raises(SideConditionError, match="data sets are 1 replacement apart"):
         nearly_cancelled(factor, epsilon)
 
 

@@ -155,6 +155,7 @@ def test_one_query_needs_what_one_line_does() -> None:
         plan = line_plan(lines, steps, 1, Accuracy(PRIVACY, 1, power, largest=False))
         risk = private_line(8, 1.0, power).risk
         assert plan.scale == pytest.approx(risk ** (1 / power), rel=1e-8)
+        assert plan.made_of == "1 orthogonal line, each of at most 8 steps of 1 replacement"
         (rung,) = rungs_of_plans([plan], 0.05)
         assert (rung.first, rung.last) == (8, math.floor(plan.scale / 0.05))
         assert rungs_of_plans([plan], plan.scale / 7.9) == []

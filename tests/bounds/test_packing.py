@@ -194,7 +194,9 @@ def test_failing_conditions_are_named() -> None:
     packing = hamming()
     with pytest.raises(SideConditionError, match=r"separation must be at least 4 alpha = 0.8"):
         certify([packing], epsilon=1.0, alpha=0.2)
-    with pytest.raises(SideConditionError, match="data sets are 1 replacements apart"):
+    with pytest.raises(
+        SideConditionError, match="data sets are 1 replacement apart, so 1 copy of each is 1 apart"
+    ):
         certify([packing], epsilon=3.0, alpha=0.1)
     two = single_elements(Marginals(8, 1), HAMMING, np.array([0, 15]), "two")
     with pytest.raises(SideConditionError, match="at least 3 data sets"):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geomdp._validation import plural
 from geomdp.advice.bracket import lower_bounds
 from geomdp.bounds import (
     CertificateRejected,
@@ -266,5 +267,5 @@ def test_every_rung_says_what_it_excludes() -> None:
     for rung in rungs:
         count = len(rung.family.pairs)
         assert rung.first == rung.constants["copies"] * rung.constants["steps"] * count <= rung.last
-        assert f"{count} lines for one query each" in rung.said
+        assert f"{plural(count, 'line')} for one query each" in rung.said
         assert repr(rung).startswith(f"Rung({rung.first} <= n <= {rung.last}")

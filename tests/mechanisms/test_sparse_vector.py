@@ -145,6 +145,10 @@ def test_halts_after_cutoff_and_says_so():
             ask()
     assert stream.transcript == tuple(answers)
     assert stream.transcript[1] == Answer(above=True, value=None)
+    one = AboveThreshold(0.0, privacy=PURE, rng=3)
+    one.ask(1e6)
+    with pytest.raises(BudgetExhausted, match="found 1 query above its threshold and halted"):
+        one.ask(0.0)
 
 
 def test_an_array_is_searched_on_from_where_the_last_find_was():

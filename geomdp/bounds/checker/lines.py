@@ -85,8 +85,8 @@ def verify_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     first, last = excluded_records(rung, copies * int(steps.sum()), scale / problem.alpha)
     shortest, longest = rounded_down(float(lengths.min())), rounded_up(float(lengths.max()))
     verified = (
-        f"{len(steps)} orthogonal lines with answers {shortest} to {longest} apart, and the Bayes "
-        "risk of the steps on one line"
+        f"{len(steps)} orthogonal {'line' if len(steps) == 1 else 'lines'} with answers {shortest} "
+        f"to {longest} apart, and the Bayes risk of the steps on one line"
     )
     return listing.verified(verified), first, last
 

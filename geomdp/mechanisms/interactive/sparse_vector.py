@@ -280,8 +280,9 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     def _require_running(self) -> None:
         if self.halted:
+            found = f"{self.cutoff} {'query' if self.cutoff == 1 else 'queries'}"
             raise BudgetExhausted(
-                f"{type(self).__name__} found {self.cutoff} queries above its threshold and halted"
+                f"{type(self).__name__} found {found} above its threshold and halted"
             )
 
     def _truth(self, query: StreamQuery) -> ExactNumber:
