@@ -535,6 +535,8 @@ def _declarations(
     more = {key: document[key] for key in ("impossible", "refines") if key in document}
     known = set(document) <= {"format", "version", "columns", "csv", "$schema", *more}
     if known and stated == (FORMAT, VERSION) and isinstance(columns, Mapping):
+        if not isinstance(more.get("impossible", []), list):
+            raise ValueError(f"impossible must be a list, got {more['impossible']!r}")
         if not isinstance(more.get("refines", {}), Mapping):
             raise ValueError(f"refines must be an object, got {more['refines']!r}")
         return list(columns.items()), _csv(document.get("csv", {})), more

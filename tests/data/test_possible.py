@@ -104,6 +104,12 @@ def test_wrong_declarations_are_refused(declared, message):
         gd.data.Schema.from_dict(PLAIN.to_dict() | declared)
 
 
+@pytest.mark.parametrize("given", [{}, "", None, {"smoker": ["never"]}])
+def test_what_is_impossible_is_a_list_in_a_file(given):
+    with pytest.raises(ValueError, match="impossible must be a list, got"):
+        gd.data.Schema.from_dict(PLAIN.to_dict() | {"impossible": given})
+
+
 def test_columns_without_a_possible_combination_are_refused_when_they_are_used():
     levels = {"smoker": ["never", "former", "current"], "daily": ["none", "1-9", "10+"]}
     schema = PLAIN.declare(impossible=[levels])
