@@ -13,6 +13,7 @@ the weights.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -70,7 +71,8 @@ class JointTables:
             self.matrix, tables = self._model.matrix, self._model.tables
         self.adjoint = sp.csr_array(self.matrix.T)
         self.n_cells, inner = map(int, self.matrix.shape)
-        self._has_matrices = inner <= MAX_COVARIANCE and inner**2 <= cost_of(tables)
+        is_small = max(self.n_cells, inner) <= MAX_COVARIANCE
+        self._has_matrices = is_small and inner**2 <= cost_of(tables)
         places = np.split(np.arange(inner), np.cumsum([table.n_cells for table in tables])[:-1])
         self._parts = [
             (np.concatenate([places[i] for i in chosen]), _Joined([tables[i] for i in chosen]))
@@ -238,7 +240,8 @@ class _Joined:
                 summed(names[:i] + names[i + 1 :], cells.sum(axis=i), i)
 
         summed(tuple(self._sizes), p.reshape([*self._sizes.values()]), 0)
-        return found - np.outer(cells, cells)
+        found -= np.outer(cells, cells)
+        return found
 
     @functools.cached_property
     def _pairs(self) -> dict[tuple[str, ...], list[tuple[npt.NDArray[np.intp], ...]]]:
@@ -441,7 +444,8 @@ def fit(
 
     best, root = Model(noisy, start, math.inf), np.zeros((0, 0))
     if isinstance(covariance, np.ndarray):
-        root = np.asarray(np.linalg.cholesky(np.eye(len(noisy)) + covariance / tau), np.float64)
+        with contextlib.suppress(np.linalg.LinAlgError):  # C / tau is too large for float64
+            root = np.asarray(np.linalg.cholesky(np.eye(len(noisy)) + covariance / tau), np.float64)
 
     def turned(v: FloatArray, *, back: bool) -> FloatArray:
         found = solve_triangular(root.T if back else root, v, lower=not back) if root.size else v

@@ -413,6 +413,30 @@ def test_whole_noise_that_no_public_draw_shows_leaves_a_projection():
     assert len(ledger.spends()) == 1
 
 
+def test_covariance_matrices_are_small_for_all_cells_asked():
+    """A few levels of one column can decide many columns, and so many tables."""
+    levels = [str(i) for i in range(60)]
+    parts = {f"c{i}": {"no": levels[: i + 1], "yes": levels[i + 1 :]} for i in range(16)}
+    columns = {"fine": levels, **{name: ["no", "yes"] for name in parts}}
+    schema = gd.data.Schema.from_dict(columns).declare(refines={"fine": parts})
+    for order, has_matrices in (("marginals:1", True), ("marginals:3", False)):
+        task = task_of(schema, [order])
+        joint = JointTables(task.tables, task.table_weights, task.possible)
+        assert joint.matrix.shape[1] == 60
+        assert (joint.n_cells <= entropic.MAX_COVARIANCE) is has_matrices
+        assert isinstance(joint.covariance(np.zeros(joint.n_cells)), np.ndarray) is has_matrices
+
+
+def test_rounding_of_a_covariance_matrix_fails_no_search():
+    """Far below the noise of releases, I + C / tau is not positive definite in float64."""
+    case = Case((("b", "c"), ("c", "d")), (1.0, 1.0))
+    truth, _ = case.noisy(4, 0.0)
+    covariance = case.joint.covariance(np.zeros_like(truth))
+    for tau in 10.0 ** np.arange(-20, 0):
+        found = case.solved(truth, tau, np.zeros_like(truth), 1e-6, covariance)
+        assert np.isfinite(found.answers).all()
+
+
 def test_levels_that_are_exactly_even_have_an_even_prior(case):
     even = case.joint.fitted(np.zeros(case.joint.n_cells))[0]
     scores = Tree(JointTables(case.tables, case.weights), 1e6 * tiny(case)).scores(even)
