@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import chain
 from operator import add
 from pathlib import Path
@@ -503,15 +503,23 @@ def count_records(
         n = sum(len(chunk) for chunk in encode_source(source, schema, workload.universe))
         return EncodedRecords(n, source, schema, workload.universe)
 
-    def count(chosen: Sequence[Table]) -> Tallies:
-        if client is not None:
-            return _count_on_cluster(source, read, chosen, client)
-        if person is None or max_rows_per_person is None:
-            return _tallied(_codes(read, source), read, chosen)
-        kept = _kept_codes(source, read, person, max_rows_per_person)
-        return _tallied(kept, read, chosen)
+    recount = partial(_count, source, read, client, person, max_rows_per_person)
+    return CountedRecords(workload.universe, recount(tables), recount, max_rows_per_person, person)
 
-    return CountedRecords(workload.universe, count(tables), count, max_rows_per_person, person)
+
+def _count(
+    source: Source,
+    read: Read,
+    client: Client | None,
+    person: str | None,
+    most: int | None,
+    tables: Sequence[Table],
+) -> Tallies:
+    if client is not None:
+        return _count_on_cluster(source, read, tables, client)
+    if person is None or most is None:
+        return _tallied(_codes(read, source), read, tables)
+    return _tallied(_kept_codes(source, read, person, most), read, tables)
 
 
 def _codes(

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -291,6 +292,18 @@ def test_a_table_that_was_not_counted_is_an_error_with_the_tables_that_were():
     assert tallies.table((1,)).tolist() == [5] + [0] * 299
     with pytest.raises(ValueError, match=r"columns \(0, 2\) was not counted .*\(0, 1\), \(1, 2\)"):
         tallies.table((0, 2))
+
+
+def test_counts_are_counted_again_after_a_round_trip_through_pickle():
+    schema = SCHEMA.select(["region", "age", "code", "number"])
+    levels = {name: len(labels) for name, labels in schema.labels.items()}
+    workload = gd.workloads.MarginalTables(levels, 1)
+    counted = count_records(source_of(frame(100)), schema, workload)
+    copy = pickle.loads(pickle.dumps(counted))
+    pair = (2, 3)  # not among the tables that were counted
+    more, again = counted.with_tables([pair]), copy.with_tables([pair])
+    np.testing.assert_array_equal(again.table(pair), more.table(pair))
+    assert again.table(pair).sum() == again.count == 100
 
 
 def test_sums_of_counted_tables_share_their_work() -> None:
