@@ -1,10 +1,11 @@
 """Statements of the papers that are false or not proved, as printed: for study, not for use.
 
-Two statements about accuracy fail: `PrintedNumericSparse` with `numeric_sparse_printed` (DISC-11,
-corrected in `NumericSparse`), and `IterativeConstruction` with `PRINTED_STOPPING` (DISC-13). Both
-mechanisms are as private as they claim. Two statements fail in privacy: `printed_shortcut_step`
-(DISC-5, corrected in `shortcut_step_epsilon`) and `printed_smooth_scale` (DISC-15, corrected in
-`UniformLaplace`). They only return numbers, from which no mechanism computes its noise.
+The proofs of two statements about accuracy fail: `PrintedNumericSparse` with
+`numeric_sparse_printed` (DISC-11, corrected in `NumericSparse`), and `IterativeConstruction` with
+`PRINTED_STOPPING` (DISC-13). Both mechanisms are as private as they claim. Two statements fail in
+privacy: `printed_shortcut_step` (DISC-5, corrected in `shortcut_step_epsilon`) and
+`printed_smooth_scale` (DISC-15, corrected in `UniformLaplace`). They only return numbers, from
+which no mechanism computes its noise.
 """
 
 from __future__ import annotations
