@@ -40,6 +40,8 @@ from geomdp.tabulation.possible import Possible, PossibleNoise, codes_of
 BLOCK = 1 << 15
 #: Largest number of cells of tables whose covariance matrix (128 MB) is computed.
 MAX_COVARIANCE = 1 << 12
+#: Number of entries up to which it is always computed, in a few milliseconds.
+LEAST_MATRIX = 1 << 18
 #: A 2-way table, its weight and place, and the mean squared noise of its departure from a product.
 Pair = tuple[Table, float, slice, float]
 
@@ -72,7 +74,7 @@ class JointTables:
         self.adjoint = sp.csr_array(self.matrix.T)
         self.n_cells, inner = map(int, self.matrix.shape)
         is_small = max(self.n_cells, inner) <= MAX_COVARIANCE
-        self._has_matrices = is_small and inner**2 <= cost_of(tables)
+        self._has_matrices = is_small and inner**2 <= max(cost_of(tables), LEAST_MATRIX)
         places = np.split(np.arange(inner), np.cumsum([table.n_cells for table in tables])[:-1])
         self._parts = [
             (np.concatenate([places[i] for i in chosen]), _Joined([tables[i] for i in chosen]))
