@@ -6,6 +6,7 @@ Noise is drawn after the payment, in float64 or correctly rounded.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -119,7 +120,9 @@ class Sources:
         real, urandom = np.random.default_rng, os.urandom
 
         def counted(count: int) -> bytes:
-            self.bytes_read += count
+            # Numba names files of its cache by `uuid`, where it compiles during a test.
+            if sys._getframe(1).f_globals["__name__"] != "uuid":
+                self.bytes_read += count
             return urandom(count)
 
         def default_rng(seed: Any = None) -> np.random.Generator:
