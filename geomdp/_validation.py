@@ -149,5 +149,6 @@ def vector(values: npt.ArrayLike, dimension: int, name: str) -> FloatArray:
 
 
 def plural(count: int, noun: str) -> str:
-    """A number with its noun, such as "1 spend"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """A number with its noun, such as "1 spend" or "2 queries"."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else many}"

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import batch, listed, positive, require_type, whole
+from geomdp._validation import batch, listed, plural, positive, require_type, whole
 from geomdp.workloads.base import (
     MAX_ENTRIES,
     MAX_SCORES,
@@ -549,9 +549,8 @@ class ProductQueries(ByTable, LinearMap):
         )
 
     def _summary(self) -> str:
-        tables, columns = len(self.tables), len(self.workload.levels)
-        noun = "table" if tables == 1 else "tables"
-        return f"{tables} {noun} of {columns} columns; {self.n_queries} queries"
+        tables, columns = plural(len(self.tables), "table"), len(self.workload.levels)
+        return f"{tables} of {columns} columns; {self.n_queries} queries"
 
     def shape(self, table: Sequence[int]) -> tuple[int, ...]:
         found = ((self.factors[i], self.workload.levels[i]) for i in table)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import positive, real_number, require_type, whole
+from geomdp._validation import plural, positive, real_number, require_type, whole
 from geomdp.mechanisms.base import warn_if_weak
 from geomdp.noise.scalar import ExactNumber, scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, shortcut_step_epsilon
@@ -280,7 +280,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     def _require_running(self) -> None:
         if self.halted:
-            found = f"{self.cutoff} {'query' if self.cutoff == 1 else 'queries'}"
+            found = plural(self.cutoff, "query")
             raise BudgetExhausted(
                 f"{type(self).__name__} found {found} above its threshold and halted"
             )
