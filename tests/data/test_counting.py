@@ -330,3 +330,17 @@ def test_files_in_hidden_folders_are_no_records(tmp_path):
         (tmp_path / "r" / folder / "r.csv").write_text("a\n0\n1\n")
     schema = Schema((gd.data.CategoricalColumn("a", ("0", "1")),))
     assert count_records(source_of(tmp_path / "r"), schema, gd.workloads.Histogram(2)).count == 4
+
+
+def test_counts_of_parts_add_up_to_the_counts_of_all_records():
+    rng = np.random.default_rng(11)
+    columns = [rng.integers(level, size=300) for level in (2, 3, 4)]
+    parts = [
+        Tallies.empty([2, 3, 4], [(0, 1), (1, 2)]).with_records([codes[rows] for codes in columns])
+        for rows in (slice(0, 120), slice(120, None))
+    ]
+    together = Tallies.empty([2, 3, 4], [(0, 1), (1, 2)]).with_records(columns)
+    added = parts[0] + parts[1]
+    assert added.count == 300
+    for table, counts in together.cells.items():
+        np.testing.assert_array_equal(added.cells[table], counts)
