@@ -386,6 +386,16 @@ def values_of_a_list(term):
 
 
 CASES = [
+    one_operation,
+    logarithms_of_words,
+    laplaces,
+    gaussians,
+    gumbels,
+    sums_of_exponentials,
+    correlations,
+    linear_images,
+    row_weights,
+    cone_noise,
     logarithms_of_products,
     gamma_variables,
     rows_of_tries,
