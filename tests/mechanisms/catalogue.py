@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -178,6 +179,25 @@ WORKLOADS: dict[str, Workload] = {
 }
 #: The workloads of `Entry.home`.
 HOMES: dict[str, Workload] = WORKLOADS | {"moments": Moments(3)}
+
+
+#: Number of records of the mechanisms of `build`.
+N = 20
+
+
+def fresh(
+    name: str, workload: Workload, adjacency: Adjacency = Adjacency.REPLACE_ONE, n: int = N
+) -> Mechanism:
+    entry = ENTRIES[name]
+    return entry.build(workload, n, entry.privacy, adjacency)
+
+
+#: Use changes a mechanism only by keeping computed values, so tests share the mechanisms.
+build = functools.cache(fresh)
+
+
+def home(name: str) -> Workload:
+    return HOMES[ENTRIES[name].home]
 
 
 #: Names of `MECHANISMS` without a correctly rounded release, each with the reason that the guide

@@ -28,10 +28,11 @@ from geomdp.mechanisms import (
     SparseMultiplicativeWeights,
 )
 from geomdp.mechanisms import base as base_module
+from geomdp.mechanisms.base import short_claim
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import Explicit, MarginalTables, SecondMoment
 from geomdp.workloads.base import DenseQuery
-from tests.mechanisms.catalogue import ENTRIES, HOMES
+from tests.mechanisms.catalogue import ENTRIES, fresh, home
 
 PURE = PureDP(1.0)
 TABLES = MarginalTables([2, 3, 2], 2)
@@ -40,7 +41,7 @@ TABLES = MarginalTables([2, 3, 2], 2)
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_mechanism_says_what_it_is_in_a_line(name):
     entry = ENTRIES[name]
-    mechanism = entry.build(HOMES[entry.home], 20, entry.privacy, Adjacency.REPLACE_ONE)
+    mechanism = fresh(name, home(name))
     said = repr(mechanism)
     assert said.startswith(type(mechanism).__name__ + "(")
     assert len(said) < 200
@@ -48,6 +49,9 @@ def test_a_mechanism_says_what_it_is_in_a_line(name):
     assert " at 0x" not in said
     assert "n=20" in said
     assert f"{entry.privacy}, replace-one" in said
+    if hasattr(mechanism, "set_up"):
+        mechanism.set_up()
+        assert short_claim(mechanism.guarantee) in repr(mechanism)
 
 
 def test_the_line_of_a_mechanism():
