@@ -5,6 +5,7 @@ The proofs that the noise is private for exact sums are in `test_exact_proofs.py
 
 from __future__ import annotations
 
+import functools
 import os
 from fractions import Fraction
 
@@ -179,10 +180,15 @@ SETTINGS = [
 
 @pytest.fixture(params=SETTINGS, ids=lambda setting: f"{setting[0]}, {setting[1].value}")
 def mechanism(request):
-    name, adjacency = request.param
-    built = ROWS[name](adjacency)
-    built.set_up()
-    return built
+    return built(*request.param)
+
+
+@functools.cache
+def built(name, adjacency):
+    """The mechanism of a row. Tests share it, because use only adds computed values to it."""
+    mechanism = ROWS[name](adjacency)
+    mechanism.set_up()
+    return mechanism
 
 
 def records_of(mechanism):
@@ -209,12 +215,12 @@ def test_the_record_names_grid_and_slack(mechanism):
 
 
 PROCESSED = {
-    "projected": lambda: Projected(ROWS["laplace"](REPLACE)),
-    "projected gaussian": lambda: Projected(ROWS["gaussian of tables"](REPLACE)),
-    "shrunk": lambda: Shrunk(ROWS["gaussian of tables"](REPLACE)),
-    "fitted": lambda: Fitted(ROWS["gaussian of tables"](REPLACE)),
-    "projected measurements": lambda: Projected(ROWS["marginals"](REPLACE)),
-    "fitted measurements": lambda: Fitted(ROWS["marginals"](REPLACE)),
+    "projected": lambda: Projected(built("laplace", REPLACE)),
+    "projected gaussian": lambda: Projected(built("gaussian of tables", REPLACE)),
+    "shrunk": lambda: Shrunk(built("gaussian of tables", REPLACE)),
+    "fitted": lambda: Fitted(built("gaussian of tables", REPLACE)),
+    "projected measurements": lambda: Projected(built("marginals", REPLACE)),
+    "fitted measurements": lambda: Fitted(built("marginals", REPLACE)),
     "JL": lambda: JL(Ball(Prefixes(6), n=N, privacy=ONE), 2, rng=1),
     "JL gaussian": lambda: JL(Gaussian(Marginals(4, 1), n=N, privacy=GAUSS), 2, rng=1),
     "coarse": lambda: Coarse(Ball(Prefixes(6), n=N, privacy=ONE), 0.2),
@@ -253,7 +259,7 @@ def test_answers_are_exact_sums_with_rounded_noise(mechanism, monkeypatch):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", AS_IT_IS)
 def test_means_are_quotients_that_are_rounded_once(name, adjacency):
-    mechanism = ROWS[name](adjacency)
+    mechanism = built(name, adjacency)
     path, counts = mechanism.exact_path, mechanism.measured(records_of(mechanism)).sums
     multiples = Rounded.of(mechanism.noise, mechanism.grid).draw(seeded(1))
     assert path.rounded.draw(seeded(1)) == multiples
@@ -323,7 +329,7 @@ def test_only_noisy_sums_are_read(mechanism):
     "name", ["laplace of reals", "wishart", "ellipsoid of tables", "wavelets", "residuals"]
 )
 def test_truths_in_float64_are_caught(name):
-    mechanism = ROWS[name](REPLACE)
+    mechanism = built(name, REPLACE)
     exact = mechanism.exact_path.means
 
     def defect(sums, multiples, n):
@@ -348,8 +354,7 @@ LAWS = [
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", LAWS)
 def test_releases_have_the_law_of_seeded_ones(name, monkeypatch):
-    mechanism = ROWS[name](REPLACE)
-    mechanism.set_up()
+    mechanism = built(name, REPLACE)
     monkeypatch.setattr(os, "urandom", seeded(5))
     records = records_of(mechanism)
     sums, truth = mechanism.measured(records).sums, mechanism.workload.answers(records)
@@ -384,6 +389,7 @@ IN_FLOAT64 = {
     "too many records": lambda: Laplace(Histogram(2), n=2**53, privacy=ONE),
     "too many records for a ball": lambda: Ball(Prefixes(4), n=2**53, privacy=ONE),
     "too many records of fractions": lambda: Laplace(Explicit([[0.5, 1.0]]), n=2**26, privacy=ONE),
+    "too many records of residuals": lambda: ResidualGaussian(TABLES, n=2**53, privacy=GAUSS),
     "too many records of a strategy": lambda: Matrix(
         Prefixes(4), n=2**30, privacy=ONE, strategy=SoftBins(2)
     ),

@@ -39,8 +39,6 @@ from tests.mechanisms.test_residual_gaussian import (
     audited,
     built,
     exact_answers,
-    exact_draws,
-    float_draws,
 )
 from tests.stats import LEVEL, mean_agrees
 from tests.workloads.test_residuals import difference, sets_of
@@ -173,10 +171,10 @@ def test_releases_have_the_stated_law(workload, adjacency):
     some = np.random.default_rng(0).permutation(np.flatnonzero(noisy))[:12]
     covariance = mechanism.noise.covariance()[some][:, some] / N**2
     truth = workload.answers(records)
-    for draws in (
-        mechanism.noise.sample(np.random.default_rng(1), 20_000) / N,
-        exact_answers(mechanism, records, 1000) - truth,
-    ):
+    laws = [mechanism.noise.sample(np.random.default_rng(1), 20_000) / N]
+    if workload is WORKLOADS[1]:  # an exact draw takes milliseconds
+        laws.append(exact_answers(mechanism, records, 1000) - truth)
+    for draws in laws:
         np.testing.assert_allclose(draws[:, ~noisy], 0, atol=1e-12)
         own = draws[:, some]
         mean_agrees(own, 0.0, level=LEVEL / 2)
@@ -186,17 +184,8 @@ def test_releases_have_the_stated_law(workload, adjacency):
 @pytest.mark.statistical
 def test_audit_does_not_refute_the_claim_and_refutes_half_the_noise(adjacency):
     mechanism, weaker = built(WORKLOADS[0], adjacency), built(WORKLOADS[0], adjacency, ZCDP(2.0))
-    assert not audited(mechanism, mechanism, float_draws, 20_000)
-    assert audited(mechanism, weaker, float_draws, 20_000)
-
-
-@pytest.mark.statistical
-def test_audit_of_exact_releases(adjacency):
-    """An exact draw takes a millisecond, so there are fewer draws, and the defect is larger."""
-    workload = ProductQueries({"a": 4}, [["a"]], {"a": Prefixes(4)})
-    mechanism, weaker = built(workload, adjacency), built(workload, adjacency, ZCDP(8.0))
-    assert not audited(mechanism, mechanism, exact_draws, 1000)
-    assert audited(mechanism, weaker, exact_draws, 1000)
+    assert not audited(mechanism, mechanism)
+    assert audited(mechanism, weaker)
 
 
 @pytest.mark.parametrize("place", range(1, 7))
@@ -249,12 +238,11 @@ def test_svd_bounds_of_the_formula_sheet(workload, bound, adjacency):
 
 def test_the_advisor_prints_the_ratio_to_the_svd_bound(monkeypatch):
     for adjacency in Adjacency:
-        asked = gd.advise(ORACLES[1][0], n=100, privacy=ZCDP(0.5), adjacency=adjacency)
+        asked = gd.advise(ORACLES[1][0], n=100, privacy=ZCDP(0.5), adjacency=adjacency, effort=0.05)
         (said,) = [reason for reason in asked.reasons if "SVD bound" in reason]
         assert 1 <= float(said.split()[4]) <= 1.15
-    assert not any(
-        "SVD" in reason for reason in gd.advise(ORACLES[1][0], n=100, privacy=PureDP(1.0)).reasons
-    )
+    pure = gd.advise(ORACLES[1][0], n=100, privacy=PureDP(1.0), effort=0.05)
+    assert not any("SVD" in reason for reason in pure.reasons)
     monkeypatch.setattr(residual_scales, "MAX_DIMENSION", 5)
     assert least_energy(Residuals(ORACLES[1][0]), ADD) is None
 

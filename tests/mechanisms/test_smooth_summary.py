@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import geomdp as gd
-from geomdp.audit import audit
 from geomdp.data import RealColumn, Schema, encode
 from geomdp.mechanisms import (
     MomentProjection,
@@ -31,9 +30,8 @@ from geomdp.mechanisms.smooth_summary import (
     rounded_means,
 )
 from geomdp.noise.rounding import Numbers, Rounded
-from geomdp.privacy import Adjacency, BudgetExhausted, Heuristic, Ledger
+from geomdp.privacy import Adjacency, Heuristic
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
-from geomdp.privacy.ledger import Spend
 from geomdp.workloads import SmoothQueries
 from geomdp.workloads.smooth import GaussianMixture, Jackson, Polynomial, approximate
 from geomdp.workloads.smooth.moments import MomentTransform, NonUniformFFT
@@ -125,13 +123,6 @@ class TestRelease:
         added = summary(adjacency=Adjacency.ADD_REMOVE).release(POINTS[:-3], rng=0)
         assert added.n == N
         assert summary(privacy=gd.ZCDP(0.5)).guarantee.privacy == gd.ZCDP(0.5)
-
-    def test_ledger_pays_before_the_draw(self):
-        ledger = Ledger(gd.PureDP(1.5))
-        summary().release(POINTS, ledger=ledger)
-        assert ledger.spends() == [Spend("SmoothSummary", PURE)]
-        with pytest.raises(BudgetExhausted):
-            summary().release(iter([POINTS]), ledger=ledger)
 
     def test_projected(self, tmp_path):
         release = summary(noise=UniformLaplace()).release(POINTS, rng=0)
@@ -276,10 +267,6 @@ class TestBadInput:
             summary().release(points, rng=Untouchable())
         assert "1.01" not in str(caught.value)
 
-    def test_another_number_of_records(self):
-        with pytest.raises(ValueError, match=f"n = {N}, got {N - 1}"):
-            summary().release(POINTS[1:], rng=Untouchable())
-
     def test_tables_with_declared_bounds(self):
         with pytest.raises(ValueError, match="column 'age': bounds must be 2 numbers, increasing"):
             RealColumn("age", (5, 5))
@@ -367,27 +354,6 @@ class TestExactRelease:
         errors = (moments - sums.ravel()[1:] / N) / releases[0].noise_std.ravel()[1:]
         mean_agrees(errors, np.zeros(errors.shape[1]))
         mean_agrees(errors**2, np.ones(errors.shape[1]))
-
-    @pytest.mark.statistical
-    def test_audit(self, monkeypatch):
-        """The data are one record, 1 or -1. An audit of 1-DP refutes 3-DP noise, not 1-DP noise."""
-        monkeypatch.setattr(os, "urandom", seeded(3))
-        ends = [np.full((1, 1), x) for x in (1.0, -1.0)]
-
-        def refuted(epsilon):
-            mechanism = gd.SmoothSummary(
-                1, n=1, smoothness=1, privacy=gd.PureDP(epsilon), degree=2, noise=UniformLaplace()
-            )
-
-            def sampler(points):
-                return lambda trials, _: np.array(
-                    [mechanism.release(points).moments[1:] for _ in range(trials)]
-                )
-
-            return audit(*map(sampler, ends), PURE, trials=1000, rng=4).refuted
-
-        assert not refuted(1.0)
-        assert refuted(3.0)
 
     def test_what_is_not_proved_keeps_its_caveat(self, monkeypatch):
         proved = summary()

@@ -41,7 +41,6 @@ BELOW, ABOVE, SILENT = -math.inf, math.inf, math.nan
 #: True answers to six queries on two inputs. Each answer changes by the sensitivity 1: some answers
 #: rise and some fall. This is the worst case for sparse vector, and broken variants fail on it.
 FIRST = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
-SECOND = 1.0 - FIRST
 #: Number of outputs per input of an audit. The likelihood ratio of each pattern is learned from
 #: separate outputs. Their number is 0.6 times the number of outputs of the audit.
 TRIALS, LEARNING = 20_000, 0.6
