@@ -133,6 +133,25 @@ def test_other_workloads_are_refused(workload) -> None:
         Cone(workload, n=5, privacy=PURE)
 
 
+@pytest.mark.parametrize("radius", [0.0, 0.01, 1.0, 30.0])
+def test_shifts_by_answers_stay_in_the_cone_over_the_elliptope(radius: float) -> None:
+    """A shift by (q, 1), where q are the sign products of a record, does not leave the cone.
+
+    The vector r (U, 1) has density rate^(m+1) e^(-rate t) / (m! vol) at points (t u, t) of the
+    cone. So a shift that stays in the cone lowers the log density by exactly the rate, because it
+    raises t by 1.
+    """
+    rng = np.random.default_rng(0)
+    body = Elliptope(4)
+    signs = np.sign(rng.standard_normal((200, 4)))
+    i, j = np.triu_indices(4, 1)
+    answers = signs[:, i] * signs[:, j]
+    moved = (radius * body.sample_uniform(200, rng) + answers) / (radius + 1)
+    assert body.gauge(moved).max() <= 1 + 1e-12
+    if radius == 0:  # the answers touch the boundary, so the body is not larger than necessary
+        assert body.gauge(moved).min() >= 1 - 1e-12
+
+
 @pytest.mark.statistical
 def test_many_attributes() -> None:
     """For d = 200, the 2^200 elements are not listed, and the error is as predicted."""
@@ -217,8 +236,7 @@ def test_cones_over_other_bodies_have_no_noise_on_real_records() -> None:
         )
 
 
-@pytest.mark.parametrize("constant", [1.0, 0.7, 1 / 3, -0.1, 1e3])
-@pytest.mark.parametrize("count", [3, 8])
+@pytest.mark.parametrize(("constant", "count"), [(0.7, 3), (1 / 3, 8), (1e3, 3)])
 def test_a_public_mean_is_released_exactly(constant: float, count: int) -> None:
     """A query with the same answer for all records has no noise, and no interval.
 
@@ -240,7 +258,7 @@ def test_a_public_mean_is_released_exactly(constant: float, count: int) -> None:
     rank = math.ceil((LEAST_DRAWS + 1) * 0.9)
     law = scipy.stats.betabinom(releases, LEAST_DRAWS + 1 - rank, rank)
     misses = int((np.abs(errors) > reach).any(axis=1).sum())
-    assert min(law.cdf(misses), law.sf(misses - 1)) > LEVEL / 20
+    assert min(law.cdf(misses), law.sf(misses - 1)) > LEVEL / 6
     # Unseeded releases round their answers, but not this one.
     assert all(mechanism.release(records).answers[-1] == constant for _ in range(10))
 

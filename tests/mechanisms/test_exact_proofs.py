@@ -50,7 +50,7 @@ from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.noise.rounding import exact_numbers
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import Explicit, Marginals, Prefixes
-from tests.mechanisms.test_exact_table import BODIES, GAUSSIANS, REALS, ROWS, STRATEGIES
+from tests.mechanisms.test_exact_table import BODIES, GAUSSIANS, REALS, ROWS, STRATEGIES, built
 
 N = 128
 ONE, GAUSS = PureDP(1.0), ZCDP(0.5)
@@ -135,7 +135,7 @@ def own_gauge(noise, move):
 def test_certified_bodies_hold_all_differences_in_rational_arithmetic(name, adjacency):
     if name == "k-norm of a stretched box" and adjacency is ADD:
         pytest.skip("the body is not certified under add/remove")
-    mechanism = ROWS[name](adjacency)
+    mechanism = built(name, adjacency)
     rows, answers = mechanism.exact_path.rows, answers_of(mechanism)
     if rows is None:
         noise = mechanism.noise.undivided if isinstance(mechanism, Recursive) else mechanism.noise
@@ -347,7 +347,7 @@ def test_errors_of_points_raise_the_bound_by_the_nearest_boundary(name: str, err
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", [*GAUSSIANS, "gaussian of reals"])
 def test_whole_squares_hold_every_change(name, adjacency):
-    mechanism = ROWS[name](adjacency)
+    mechanism = built(name, adjacency)
     exact = mechanism.exact_path.sums
     squares = [sum(int(x) ** 2 for x in move) for move in moves(answers_of(mechanism), adjacency)]
     square = whole_square(l2_sensitivity(exact.answers, adjacency))
@@ -415,7 +415,7 @@ def lengths_and_rate(noise, changes):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_no_pair_of_neighbours_costs_more_than_epsilon_in_exact_arithmetic(name, adjacency):
     """The norms of all changes are sums of multiples of 2^-24, so they are exact in float64."""
-    mechanism = ROWS[name](adjacency)
+    mechanism = built(name, adjacency)
     elements = mechanism.workload.universe.elements()
     own = [mechanism.measured(elements[i : i + 1]).sums for i in range(len(elements))]
     changes = np.array(moves(own, adjacency))

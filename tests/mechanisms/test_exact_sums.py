@@ -44,7 +44,7 @@ from geomdp.workloads import (
     Ranges,
 )
 from geomdp.workloads import SecondMoment as Moments
-from tests.mechanisms.test_exact_table import GAUSSIANS, MEASURED, PAIRS, ROWS, TABLES, records_of
+from tests.mechanisms.test_exact_table import GAUSSIANS, MEASURED, PAIRS, TABLES, built, records_of
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, floats, nearest, seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
 
@@ -124,7 +124,7 @@ def test_another_n_has_a_grid_of_its_own():
 @pytest.mark.parametrize("name", GAUSSIANS)
 def test_the_noise_is_that_of_the_proof_in_all_coordinates(name, adjacency, monkeypatch):
     """Releases equal a reference by mpmath: round sigma g, add it exactly, divide and project."""
-    mechanism = ROWS[name](adjacency)
+    mechanism = built(name, adjacency)
     records, m = records_of(mechanism), mechanism.workload.n_queries
     with mpmath.workprec(REFERENCE_BITS):
         draws = [mpf(mechanism.noise.scale) * g for g in Reference(seeded(1)).gaussians(m)]
@@ -212,7 +212,7 @@ def counted(workload, records):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", MEASURED)
 def test_counted_records_give_the_same_measurements(name, adjacency):
-    mechanism = ROWS[name](adjacency)
+    mechanism = built(name, adjacency)
     records = records_of(mechanism)
     found = mechanism.measured(counted(mechanism.workload, records))
     assert found.count == N
@@ -315,7 +315,7 @@ def test_pair_marginals_round_noise_on_counts(privacy, monkeypatch):
 
 def test_records_are_rounded_by_themselves():
     """The same record gives the same whole numbers wherever it stands."""
-    mechanism = ROWS["wishart"](REPLACE)
+    mechanism = built("wishart", REPLACE)
     mechanism.set_up()
     records = records_of(mechanism)
     turned = mechanism.measured(records[::-1].copy()).sums

@@ -99,23 +99,6 @@ def test_prediction_is_the_least_of_the_explicit_bounds(d):
     assert "JL-L13)" in scaled[-1]
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("d", [1, 2, 6, 15])
-def test_expected_top_eigenvalue_of_the_noise(d, adjacency):
-    """E max(lambda_max(Z), 0) <= (4 d + 3) / (2 rate), for noise Z that is centred or not."""
-    noise = Cone(Workload(d), n=N, privacy=PURE, adjacency=adjacency).noise
-    rng = np.random.default_rng(d)
-    draws = noise.sample(rng, 2000)
-    tops = np.maximum(np.linalg.eigvalsh(unsvec(draws))[:, -1], 0)
-    mean_at_most(tops, (4 * d + 3) / (2 * noise.rate))
-    if adjacency is ADD:
-        # The difference of two Wishart matrices, drawn here, has the energy of JL-WIS.
-        normal = rng.normal(0, math.sqrt(0.5 / noise.rate), (2, 2000, d, d + 1))
-        first, second = normal @ np.swapaxes(normal, 2, 3)
-        mean_agrees((svec(first - second) ** 2).sum(axis=1), wishart_energy(d, 1.0, centred=False))
-
-
 def datasets(d, n):
     """Data sets of only the first axis, a mix of directions, all axes in turn, or only zeros."""
     rng = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """Privacy audits: no mechanism is refuted, and the negative controls are.
 
 The negative controls are the published broken variants (SV-LSL), and the mechanisms themselves with
-2 to 50 times too little noise. If a claim is loose, as after composition over many steps or rows,
+2 to 5 times too little noise. If a claim is loose, as after composition over many steps or rows,
 an audit can refute only noise that is far too small. For such claims, `tests/laws` compares each
 noise with the law of the proof, and fails if the noise is halved.
 """
@@ -20,20 +20,12 @@ from geomdp.audit import AuditResult, Sampler, Score, audit, repeat
 from geomdp.mechanisms import (
     AboveThreshold,
     Answer,
-    EnumeratedQueries,
     GaussianRows,
-    IterativeConstruction,
-    LaplaceRows,
-    MultiplicativeWeights,
     NumericSparse,
-    OnlineConstruction,
-    Perceptron,
-    PrintedNumericSparse,
     Sparse,
     SparseProject,
 )
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.workloads.base import DenseQuery
 from tests.stats import audit_event
 
 #: Entries of an output if only the comparison is published, or if the mechanism halted before.
@@ -102,18 +94,14 @@ def row(answers: list[Answer]) -> FloatArray:
     return outputs
 
 
-PURE, APPROX = PureDP(2.0), ApproxDP(1.0, 1e-6)
+PURE = PureDP(2.0)
 #: Mechanisms with their options, how far their noise must be divided for an audit to refute it, and
 #: the number of outputs. Composition over the queries found above is loose. So an audit refutes
 #: only noise that is far too small, and `tests/laws/test_interactive.py` compares it with its law.
 CORRECT = {
     "above threshold": (AboveThreshold, {"privacy": PURE}, 2, TRIALS),
     "kept threshold": (Sparse, {"cutoff": 2, "privacy": PURE}, 3, TRIALS),
-    "redrawn threshold": (Sparse, {"cutoff": 2, "privacy": PURE, "redraw": True}, 4, TRIALS),
-    "approximate": (Sparse, {"cutoff": 2, "privacy": APPROX}, 50, TRIALS // 2),
     "numeric": (NumericSparse, {"cutoff": 2, "privacy": PURE}, 5, TRIALS // 2),
-    "numeric approximate": (NumericSparse, {"cutoff": 2, "privacy": APPROX}, 50, TRIALS // 2),
-    "numeric printed": (PrintedNumericSparse, {"cutoff": 2, "privacy": APPROX}, 50, TRIALS // 2),
 }
 
 
@@ -248,77 +236,3 @@ def test_gaussian_projection(privacy):
     column = project.signs.columns(np.array([7]))[0]
     assert not audit_projection(project, 1, lambda outputs: outputs @ column).refuted
     assert audit_projection(project, 3, lambda outputs: outputs @ column).refuted
-
-
-def test_laplace_projection():
-    """Composition over the rows is loose; `tests/laws/test_noises.py` tests the noise itself."""
-    project = SparseProject(
-        n=3, sparsity=1, queries=1, privacy=ApproxDP(1.0, 0.01), rows=64, noise=LaplaceRows(),
-        adjacency=Adjacency.ADD_REMOVE, rng=0,
-    )  # fmt: skip
-    base = project.signs.project(np.array([1, 2, 3]), np.ones(3))
-    column = project.signs.columns(np.array([7]))[0]
-    scale = project.sigma / math.sqrt(2)
-
-    def log_ratio(outputs: FloatArray) -> FloatArray:
-        shifted = np.abs(outputs - base - column)
-        return (np.abs(outputs - base) - shifted).sum(axis=1) / scale
-
-    assert not audit_projection(project, 1, log_ratio).refuted
-
-
-def test_iterative_construction():
-    """An audit of two data sets on {0, 1} that differ in one record.
-
-    `tests/laws/test_interactive.py` tests the law of the noise in each step.
-    """
-    queries = [DenseQuery(np.array([0.0, 1.0])), DenseQuery(np.array([1.0, 0.0]))]
-    construction = IterativeConstruction(
-        MultiplicativeWeights(2), EnumeratedQueries(queries), n=8000, privacy=PureDP(2.0)
-    )
-    n, scale = construction.n, 1 / (construction.step_epsilon * construction.n)
-    ones = [6500, 6501]
-
-    def mechanism(count: int, rng: np.random.Generator) -> FloatArray:
-        records = np.repeat([0, 1], [n - count, count])
-        exchanges = construction.release(records, rng=rng).exchanges
-        flat = np.full((construction.updates_allowed, 2), math.nan)
-        for i, (query, answer) in enumerate(exchanges):
-            flat[i] = query.values[1], answer.value
-        return flat
-
-    def score(outputs: FloatArray) -> FloatArray:
-        """Log-ratio of the densities of the released values, given the chosen queries."""
-        share, value = outputs[:, :, 0], outputs[:, :, 1]
-        truths = [np.where(share == 1, count / n, 1 - count / n) for count in ones]
-        terms = (np.abs(value - truths[1]) - np.abs(value - truths[0])) / scale
-        return np.nansum(terms, axis=1)
-
-    a, b = (repeat(mechanism, count) for count in ones)
-    assert not audit(a, b, PureDP(2.0), trials=3000, score=score, rng=6).refuted
-
-
-def test_online_construction():
-    """One query is asked ten times, on two data sets that differ in one record.
-
-    `tests/laws/test_interactive.py` tests the laws of comparisons and answers.
-    """
-    n, rule, query = 400, Perceptron(1), DenseQuery(np.ones(1))
-    privacy = PureDP(2.0)
-    probe = OnlineConstruction(rule, n=n, queries=10, privacy=privacy, beta=0.5, rng=0)
-    scale = probe._comparisons.scales.answer
-    assert scale is not None
-    truths = (1.0, 1.0 - 1 / n)
-
-    def mechanism(truth: float, rng: np.random.Generator) -> FloatArray:
-        online = OnlineConstruction(rule, n=n, queries=10, privacy=privacy, beta=0.5, rng=rng)
-        answers = [online.ask_truth(query, truth) for _ in range(10)]
-        return np.array([answer.value if answer.above else math.nan for answer in answers])
-
-    def score(outputs: FloatArray) -> FloatArray:
-        """Log-ratio of the densities of the released values: each is the truth plus fresh noise."""
-        terms = (np.abs(outputs - truths[1]) - np.abs(outputs - truths[0])) * n / scale
-        return np.nansum(terms, axis=1)
-
-    a, b = (repeat(mechanism, truth) for truth in truths)
-    assert not audit(a, b, privacy, trials=3000, score=score, rng=7).refuted

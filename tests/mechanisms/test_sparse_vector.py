@@ -276,9 +276,3 @@ def test_texts_say_what_was_asked_and_found_and_nothing_private():
     assert str(stream.guarantee) == "seeded: no privacy claim"
     private = NumericSparse(0.0, cutoff=2, privacy=PURE, adjacency=Adjacency.ADD_REMOVE).guarantee
     assert str(private).startswith("1-DP, add/remove")
-
-
-def test_the_printed_variant_is_a_class_of_its_own():
-    stream = PrintedNumericSparse(0.0, cutoff=1, privacy=APPROX, rng=0)
-    assert stream.scales == scales.numeric_printed(APPROX, 1)
-    assert stream.ask(1e9).value is not None
