@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone
@@ -16,7 +15,7 @@ from geomdp.mechanisms.additive_noise import certify, sums
 from geomdp.mechanisms.additive_noise.base import proved
 from geomdp.mechanisms.additive_noise.sums import Change, RealRecords
 from geomdp.noise import half_widths
-from geomdp.noise.tails import LEAST_DRAWS, simultaneous_half_widths
+from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import (
     BoxSecondMoment,
@@ -33,7 +32,7 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from geomdp.workloads.structure import sign_products
-from tests.stats import LEVEL, ks_uniform, mean_agrees
+from tests.stats import ks_uniform, mean_agrees
 
 PURE = PureDP(1.0)
 
@@ -236,31 +235,9 @@ def test_cones_over_other_bodies_have_no_noise_on_real_records() -> None:
         )
 
 
-@pytest.mark.parametrize(("constant", "count"), [(0.7, 3), (1 / 3, 8), (1e3, 3)])
-def test_a_public_mean_is_released_exactly(constant: float, count: int) -> None:
-    """A query with the same answer for all records has no noise, and no interval.
-
-    The chance that a release misses the simultaneous box depends on the public draws, so the number
-    of misses is beta-binomial, as in tests/noise/test_tails.py.
-    """
-    W = Explicit(np.vstack([np.eye(count), np.full(count, constant)]))
-    mechanism, releases = Cone(W, n=1000, privacy=PURE), 2000
-    records = np.random.default_rng(0).integers(count, size=1000)
-    true = np.append(np.bincount(records, minlength=count) / 1000, constant)
-    noise = mechanism.noise
-    assert noise.variances()[-1] == 0
-    assert not noise.sample(np.random.default_rng(0), 100)[:, -1].any()
-    reach = simultaneous_half_widths(noise, 0.9) / 1000 + mechanism.answer_rounding
-    assert reach[-1] == 0
-    assert (reach[:-1] > 0).all()
-    errors = np.array([mechanism.release(records, rng=s).answers - true for s in range(releases)])
-    assert not errors[:, -1].any()
-    rank = math.ceil((LEAST_DRAWS + 1) * 0.9)
-    law = scipy.stats.betabinom(releases, LEAST_DRAWS + 1 - rank, rank)
-    misses = int((np.abs(errors) > reach).any(axis=1).sum())
-    assert min(law.cdf(misses), law.sf(misses - 1)) > LEVEL / 6
-    # Unseeded releases round their answers, but not this one.
-    assert all(mechanism.release(records).answers[-1] == constant for _ in range(10))
+def with_constant(count: int, constant: float) -> Explicit:
+    """The counts of `count` elements, and a query with the same answer for all records."""
+    return Explicit(np.vstack([np.eye(count), np.full(count, constant)]))
 
 
 TABLES = MarginalTables([2, 3], 1)
@@ -269,6 +246,7 @@ TABLES = MarginalTables([2, 3], 1)
 @pytest.mark.parametrize(
     ("workload", "query", "constant"),
     [
+        *((with_constant(3, each), 3, each) for each in (1.0, 0.7, 1 / 3, -0.1, 1e3)),
         (Prefixes(4), 3, 1.0),
         (MarginalTables([1, 3], 1), 0, 1.0),
         (LinearMap(Means(2), np.vstack([np.eye(2), np.zeros(2)])), 2, 0.0),
@@ -287,15 +265,14 @@ def test_each_body_gives_a_constant_answer_within_its_interval(
     for widths in (half_widths, simultaneous_half_widths):
         reach = widths(mechanism.noise) / 777 + mechanism.answer_rounding
         assert (reach >= 0).all()  # and not NaN
-        assert reach[query] == 0
+        assert reach[query] == 0 == mechanism.noise.variances()[query]
         for rng in (*range(20), *[None] * 5):
             assert mechanism.release(records, rng=rng).answers[query] == constant
 
 
 def test_a_public_mean_is_not_public_under_add_remove() -> None:
     """The answer of every record is the same, but the number of records is not public."""
-    W = Explicit(np.vstack([np.eye(3), np.full(3, 0.7)]))
-    mechanism = Cone(W, n=1000, privacy=PURE, adjacency=Adjacency.ADD_REMOVE)
+    mechanism = Cone(with_constant(3, 0.7), n=1000, privacy=PURE, adjacency=Adjacency.ADD_REMOVE)
     assert mechanism.noise.variances()[-1] > 0
     records = np.zeros(990, dtype=int)
     found = {mechanism.release(records, rng=seed).answers[-1] for seed in range(20)}

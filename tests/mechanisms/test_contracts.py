@@ -276,21 +276,6 @@ class TestRecord:
         chunks = mechanism.release((part for part in np.array_split(records, 3)), rng=5).answers
         np.testing.assert_allclose(chunks, whole, rtol=1e-12, atol=1e-12)
 
-    def test_wrong_records_raise_before_drawing(self, name, adjacency):
-        mechanism = build(name, home(name), adjacency)
-        records = mechanism.workload.universe.sample(N + 1, 1)
-        if adjacency is REPLACE:
-            with pytest.raises(ValueError, match=f"n = {N}, got {N + 1}"):
-                mechanism.release(records, rng=Untouchable())
-        else:
-            answers = mechanism.release(records, rng=0).answers
-            assert answers.shape == (mechanism.workload.n_queries,)
-        records = records[:N]
-        records[7, 1] = 9
-        with pytest.raises(ValueError, match="row 7") as caught:
-            mechanism.release(records, rng=Untouchable())
-        assert "9" not in str(caught.value)
-
 
 def innermost(mechanism):
     """The additive mechanism inside a post-processed mechanism, or else the mechanism itself."""

@@ -62,9 +62,9 @@ STREAMS = {
 CHOICES = {ExponentialMechanism, ReportNoisyMax, PermuteAndFlip}
 #: Other classes that release exactly, with their own tests.
 OTHERS_EXACT = {
-    IterativeConstruction,  # test_exact_truths.py
-    OnlineConstruction,  # test_exact_truths.py
-    SparseProject,  # test_rounded_rows.py
+    IterativeConstruction,  # test_unseeded_streams.py
+    OnlineConstruction,  # test_unseeded_streams.py
+    SparseProject,  # test_sparse_project.py
     *CHOICES,  # test_selection.py
 }
 BASES = {Mechanism, AdditiveMechanism, Selection}

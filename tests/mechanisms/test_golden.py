@@ -99,7 +99,7 @@ from geomdp.workloads import SecondMoment as Moments
 from tests.laws.test_interactive import STREAMS
 from tests.mechanisms.catalogue import APPROXIMATE, CONCENTRATED, MECHANISMS, PURE, WORKLOADS
 from tests.mechanisms.test_exact_paths import BASES
-from tests.mechanisms.test_rounded_rows import SETTINGS as ROWS
+from tests.mechanisms.test_sparse_project import SETTINGS as ROWS
 
 GOLDEN = Path(__file__).with_name("golden.json")
 N, SEED = 20, 3

@@ -398,13 +398,6 @@ def pay(build, ledger, **stated):
         online(PURE, ledger=ledger, **stated)
 
 
-@EACH
-def test_good_combinations_are_paid_for_once(build):
-    ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
-    pay(build, ledger, alpha=0.5, epsilon_0=0.05)
-    assert len(ledger.spends()) == 1
-
-
 def test_the_ledger_pays_what_is_spent():
     ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
     built = offline(PURE, alpha=0.5, epsilon_0=0.03)  # the budget 1 pays for 16 rounds of 0.06

@@ -12,7 +12,7 @@ import pytest
 
 import geomdp as gd
 from geomdp._numerics.linalg import zero_sum_basis
-from geomdp.mechanisms import Laplace, Matrix, ResidualGaussian
+from geomdp.mechanisms import ResidualGaussian
 from geomdp.mechanisms.strategies import residual_scales
 from geomdp.mechanisms.strategies.residual_scales import (
     ProfileCost,
@@ -316,21 +316,3 @@ def test_twenty_columns_of_mixed_kinds():
     energy = mechanism.noise.second_moment().value
     assert energy == pytest.approx(mechanism.noise.variances().sum(), rel=1e-9)
     assert 0.8 <= (missed**2).sum() / energy <= 1.25
-
-
-def test_pure_noise_for_products_of_many_columns():
-    """Cells of tables are measured with Laplace noise: far better than noise on each product."""
-    names = [f"c{i}" for i in range(10)]
-    levels = [2, 3, 5, 2, 8, 10, 12, 9, 6, 4]
-    queries = {name: Prefixes(levels[i]) for i, name in enumerate(names) if i >= 4}
-    tables = list(itertools.combinations(names, 2))
-    workload = ProductQueries(dict(zip(names, levels, strict=True)), tables, queries)
-    mechanism = Matrix(workload, n=1000, privacy=PureDP(1.0))
-    assert mechanism.design == "weighted marginals"
-    noise = Laplace(workload, n=1000, privacy=PureDP(1.0)).predicted_rmse.value
-    assert mechanism.predicted_rmse.value <= noise / 10
-    records = workload.universe.sample(1000, 1)
-    release = mechanism.release(records)
-    assert str(release.guarantee).startswith("1-DP, replace-one; protects a row; noise")
-    missed = release.answers - workload.answers(records)
-    assert np.sqrt((missed**2).mean()) <= 2 * mechanism.predicted_rmse.value

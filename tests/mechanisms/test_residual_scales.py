@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from geomdp.mechanisms import Gaussian, Matrix, ResidualGaussian
+from geomdp.mechanisms import Gaussian, ResidualGaussian
 from geomdp.mechanisms.strategies import residual_scales
 from geomdp.mechanisms.strategies.residual_scales import (
     LinearCost,
@@ -20,7 +20,7 @@ from geomdp.mechanisms.strategies.residual_scales import (
     replace_one_classes,
     shares_of,
 )
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP
+from geomdp.privacy import ZCDP, Adjacency
 from geomdp.workloads import ChosenTables, MarginalTables
 from geomdp.workloads.structure import Residuals
 from tests.workloads.test_residuals import residual_matrix, sets_of
@@ -143,19 +143,6 @@ def test_least_energy_by_an_independent_solver(workload, adjacency):
     found = best_scales(residuals, adjacency)
     assert found.energy == pytest.approx(expected, rel=1e-6)
     assert found.is_best
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
-def test_never_above_the_dense_mechanisms_and_as_good_as_the_best_ellipsoid(workload, adjacency):
-    """`Matrix` stops when its error is at most 0.25% above the error for the best ellipsoid."""
-    for privacy in (ZCDP(0.3), ApproxDP(1.0, 1e-6)):
-        error, dense, isotropic = (
-            kind(workload, n=10, privacy=privacy, adjacency=adjacency).predicted_rmse.value
-            for kind in (ResidualGaussian, Matrix, Gaussian)
-        )
-        assert error <= min(dense, isotropic) * (1 + 1e-7)
-        assert error >= dense * (1 - 3e-3)
 
 
 def test_merged_classes_and_caps_are_proved_bounds(monkeypatch):

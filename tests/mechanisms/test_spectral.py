@@ -64,17 +64,6 @@ def test_closed_energy_is_the_trace_of_the_covariance(workload, adjacency):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_errors_of_releases_are_as_predicted(adjacency):
-    workload, rng = WORKLOADS[0], np.random.default_rng(1)
-    records = workload.universe.sample(10, 0)
-    mechanism = Spectral(workload, n=10, privacy=PURE, adjacency=adjacency)
-    released = np.array([mechanism.release(records, rng=rng).answers for _ in range(1000)])
-    errors = released - workload.answers(records)
-    mean_agrees((errors**2).mean(axis=1), mechanism.predicted_rmse.value**2)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("adjacency", Adjacency)
 def test_errors_of_draws_are_as_predicted(adjacency):
     workload = WORKLOADS[0]
     mechanism = Spectral(workload, n=10, privacy=PURE, adjacency=adjacency)

@@ -15,7 +15,6 @@ from geomdp.bodies import (
     Box,
     CrossPolytope,
     Ellipsoid,
-    LinearImage,
     Product,
     Simplex,
     SimplexDifference,
@@ -253,16 +252,6 @@ def test_gaussian_noise_is_chi_squared_in_its_span():
     draws = noise.sample(np.random.default_rng(8), 5000)
     np.testing.assert_allclose(draws - draws @ basis @ basis.T, 0, atol=1e-13)
     ks_uniform(scipy.stats.chi2(4).cdf((draws**2).sum(axis=1) / 2.5**2))
-
-
-def test_lower_dimensional_noise_stays_in_its_span():
-    basis = orthonormal(7, 2)
-    body = LinearImage(basis, Box.centred(np.array([1.0, 3.0])))
-    noise = knorm(body)
-    assert noise.effective_dimension == 2
-    draws = noise.sample(np.random.default_rng(9), 200)
-    np.testing.assert_allclose(draws - draws @ basis @ basis.T, 0, atol=1e-12)
-    np.testing.assert_allclose(noise.second_moment().value, 12 / EPSILON**2 * (1 + 9) / 3)
 
 
 @pytest.mark.statistical

@@ -40,7 +40,6 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import MarginalTables, Parities
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, Words, seeded
 from tests.noise.exact.test_tables import exact_violation
-from tests.stats import LEVEL, ks_same, mean_agrees
 
 TOP = 1 << WORD_BITS
 
@@ -304,17 +303,6 @@ def test_the_filter_never_changes_cone_noise(cone_noise, grid):
     plain = Rounded([Numbers(exact_numbers(noise).balls, Refusing(near_cone(noise)))], grid)
     for seed in range(3):
         assert filtered.draw(seeded(seed)) == plain.draw(seeded(seed))
-
-
-@pytest.mark.statistical
-def test_cone_draws_have_the_law_of_the_float64_sampler():
-    noise = NOISES["tables, add/remove"]
-    rounded, entropy = Rounded.of(noise, 9), seeded(4)
-    draws = np.array([rounded.draw(entropy) for _ in range(3000)]) / 2**9
-    others = noise.sample(np.random.default_rng(5), 20_000)
-    for j in range(noise.dimension):
-        ks_same(draws[:, j], others[:, j], level=LEVEL / noise.dimension)
-    mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
 
 
 def test_other_noises_have_no_filter():

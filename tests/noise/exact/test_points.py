@@ -201,14 +201,6 @@ def test_points_have_the_second_moment_of_the_body(case):
     mean_agrees(points, body.centroid())
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.membership], ids=lambda case: case.name
-)
-def test_points_lie_in_the_body(case):
-    body = case.build(1.0)
-    assert body.contains(floats(uniform_point(body), 50, seed=11)).all()
-
-
 @pytest.mark.statistical
 def test_simplices_of_different_volumes():
     """Four simplices with vertex 0 and volumes 1/6, 1/6, 2/6 and 3/6 get their shares of points."""

@@ -173,49 +173,34 @@ def test_numbers_at_the_ends_of_the_unit_interval_leave_a_try_open():
     assert not tries.accepted(0.1).any()
 
 
+def undecided(tries, limit):
+    return np.zeros(len(tries.violation), dtype=bool)
+
+
 @pytest.mark.parametrize("first", [1, 16])
-def test_points_do_not_depend_on_how_many_tries_are_made_together(monkeypatch, first):
+def test_points_do_not_depend_on_tries_together_nor_on_float64(monkeypatch, first):
+    """Balls alone accept the same try as balls after float64, also if float64 decides nothing."""
     levels, limit = (3, 2, 4, 2), 0.05
     monkeypatch.setattr(tables, "FIRST_TRIES", first)
     monkeypatch.setattr(tables, "MORE_TRIES", 5)
     bits = UniformBits(seeded(3))
     bits.words(0, 1 << 15, 2)  # the numbers then do not depend on the order in which they are read
     points, read = [], []
-    for few in (0, 10**6):
+    for few, decisions in ((10**6, ()), (0, ()), (0, ("accepted", "refused"))):
         monkeypatch.setattr(tables, "FEW_NUMBERS", few)
+        for name in decisions:
+            monkeypatch.setattr(tables.Tries, name, undecided)
         with ctx.workprec(124):
             draw = Draw(bits, 2)
             columns = tables._accepted(levels, limit, draw)
             # The second point must have numbers of its own.
-            read += [draw._next, tables._accepted(levels, limit, draw) != columns, draw._next]
+            read.append((draw._next, tables._accepted(levels, limit, draw) != columns, draw._next))
         assert exact_violation(columns) <= limit
         points.append([float(x) for column in columns for vector in column for x in vector])
-    # Balls alone and balls after float64 accept the same try.
-    np.testing.assert_array_equal(points[0], points[1])
-    assert read[:3] == read[3:]
-    assert read[0] % try_shape(levels).numbers == 0
-    assert 0 < read[0] < read[2]
-
-
-def test_points_do_not_depend_on_what_float64_decides(monkeypatch):
-    """If float64 leaves every try undecided, balls accept the try that was accepted before."""
-    levels, limit, points = (3, 2, 4, 2), 0.05, []
-    bits = UniformBits(seeded(3))
-    bits.words(0, 1 << 15, 2)
-    monkeypatch.setattr(tables, "FEW_NUMBERS", 0)
-
-    def undecided(tries, limit):
-        return np.zeros(len(tries.violation), dtype=bool)
-
-    for decisions in ({}, {"accepted": undecided, "refused": undecided}):
-        for name, decision in decisions.items():
-            monkeypatch.setattr(tables.Tries, name, decision)
-        with ctx.workprec(124):
-            draw = Draw(bits, 2)
-            columns = tables._accepted(levels, limit, draw)
-        points.append([float(x) for column in columns for row in column for x in row])
-        assert draw._next > try_shape(levels).numbers  # the first try is refused
-    assert points[0] == points[1]
+    assert points[0] == points[1] == points[2]
+    assert read[0] == read[1] == read[2]
+    assert read[0][0] % try_shape(levels).numbers == 0
+    assert try_shape(levels).numbers < read[0][0] < read[0][2]  # the first try is refused
 
 
 @pytest.mark.parametrize("levels", LEVELS)

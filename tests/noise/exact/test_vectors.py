@@ -188,13 +188,6 @@ def test_every_precision_encloses_the_same_value(noise):
             assert coarse.overlaps(fine)
 
 
-def test_elliptope_noise_has_the_variance_of_the_formula_sheet():
-    """X-LKJ: for 10 binary columns at epsilon = 1, each coordinate has variance 2128."""
-    noise = ConeNoise(Elliptope(11), 0.5, np.zeros(55))
-    np.testing.assert_allclose(noise.variances(), 8 * 56 * 57 / 12, rtol=1e-12)
-    mean_agrees((rounded(noise, 1000, seed=6, grid=0) ** 2).mean(axis=1), 2128 + 1 / 12)
-
-
 def test_the_public_grid_is_a_fraction_of_the_least_deviation(noise):
     grid = public_grid(noise)
     deviations = np.sqrt(noise.variances())
