@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 import geomdp.mechanisms as mechanisms
 from geomdp.audit import audit
-from geomdp.mechanisms import JL, AdditiveMechanism, Cone, Mechanism, PredictionKind
+from geomdp.mechanisms import JL, AdditiveMechanism, Coarse, Cone, Mechanism, PredictionKind
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.knorm import ball_rate
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
@@ -224,11 +224,14 @@ def rng(*key):
 )
 @pytest.mark.parametrize("name", POST_PROCESSED)
 def test_upper_bounds_hold_for_every_data_set(name, workload, data):
-    """Exact releases have the same law, as they are computed from the noisy answers alone."""
+    """Exact releases have the same law, as they are computed from the noisy answers alone.
+
+    Errors after a projection are largest at a vertex, where n is also large.
+    """
     mechanism = build(name, WORKLOADS[workload])
     assert mechanism.predicted_rmse.kind is PredictionKind.UPPER_BOUND
     records = extreme_records(mechanism.workload, N)[data]
-    for n in (N, 20 * N):
+    for n in (N, 20 * N) if data == "vertex" else (N,):
         bigger = mechanism.with_n(n)
         copies = np.concatenate([records] * (n // N))
         squares = squared_errors(bigger, copies, 1000, rng(name, data))
@@ -396,15 +399,9 @@ def patch_once():
         yield
 
 
-#: Numbers of draws with which audits with a learned score refute half the noise, if not 8000.
-LEARNED_TRIALS = {
-    "JL Ball": 3000,
-    "JL Ball, signs": 3000,
-    "JL Ball, sparse": 3000,
-    "JL Gaussian": 4000,
-    "Fitted Hierarchical": 4000,
-    "Projected Laplace": 20_000,
-}
+#: Post-processed mechanisms that add noise to other sums than those of the queries. All others
+#: compute their answers from the noisy answers of an audited mechanism, see `tests/laws`.
+OTHER_SUMS = [name for name, entry in POST_PROCESSED.items() if entry.kind in (JL, Coarse)]
 
 
 def audited(name, adjacency, claim, privacy):
@@ -412,7 +409,8 @@ def audited(name, adjacency, claim, privacy):
     entry = MECHANISMS[name]
     mechanism = entry.build(AUDITED, N, privacy, adjacency)
     first, second = neighbours(mechanism)
-    score, trials = None, LEARNED_TRIALS.get(name, 8000)
+    # The draws with which audits with a learned score refute half the noise.
+    score, trials = None, 4000 if isinstance(mechanism, JL) else 8000
     if isinstance(mechanism, AdditiveMechanism):
         trials = 6000 if isinstance(mechanism.guarantee.sampler, Heuristic) else 200_000
     if entry.density and isinstance(mechanism, AdditiveMechanism):
@@ -441,7 +439,7 @@ AUDITS = {Path.FLOAT64: audited, Path.EXACT: exactly_audited}
 @pytest.mark.parametrize(
     ("name", "adjacency", "path"),
     [(name, adjacency, Path.FLOAT64) for name in ADDITIVE for adjacency in Adjacency]
-    + [(name, REPLACE, Path.FLOAT64) for name in POST_PROCESSED]
+    + [(name, REPLACE, Path.FLOAT64) for name in OTHER_SUMS]
     + [(name, a, Path.EXACT) for name in ADDITIVE if name not in WITHOUT for a in Adjacency],
 )
 def test_audit_does_not_refute_the_claim(name, adjacency, path):
@@ -471,7 +469,9 @@ def with_less_noise(claim, factor):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "Gaussian approximate"])
+@pytest.mark.parametrize(
+    "name", [name for name in [*ADDITIVE, *OTHER_SUMS] if name != "Gaussian approximate"]
+)
 def test_audit_refutes_half_the_noise(name):
     claim = MECHANISMS[name].privacy
     assert audited(name, REPLACE, claim, with_less_noise(claim, 2)).refuted
