@@ -44,7 +44,7 @@ def subfield(bits: int) -> Words:
     return np.array([0, *powers], dtype=np.uint64)
 
 
-@pytest.mark.parametrize(("bits", "levels"), [(2, 1), (4, 1), (2, 2), (4, 2)])
+@pytest.mark.parametrize(("bits", "levels"), [(2, 1), (4, 1), (2, 2)])
 def test_all_keys_of_a_small_field_give_every_combination_once(bits: int, levels: int) -> None:
     """The code that hashes evaluates all polynomials of degree below r over GF(2^bits).
 
@@ -141,40 +141,28 @@ def test_words_do_not_depend_on_the_batch(rows: int, r: int) -> None:
     assert len(np.unique(words)) == words.size
 
 
-@pytest.mark.parametrize(("rows", "r"), [(64, 4), (64, 64), (1024, 4), (256, 16)])
-def test_a_column_of_twice_the_rows_joins_two_columns(rows: int, r: int) -> None:
-    """With B blocks, the word of block b and element x belongs to the point B x + b.
-
-    So with 2 B blocks, element x has the words of elements 2 x and 2 x + 1 with B blocks.
-    """
-    matrix = signs(rows, r)
-    elements = np.array([0, 1, 2, 3, 77, 2**40 - 1])
-    halves = [matrix.words(2 * elements), matrix.words(2 * elements + 1)]
-    joined = HashedSigns(2 * rows, matrix.key).words(elements)
-    np.testing.assert_array_equal(joined, np.hstack(halves))
-
-
 def vanishing(level: int, point: int) -> int:
     """The product of point - v over all words v below 2^level."""
     return reduce(times, [point ^ v for v in range(1 << level)])
 
 
+@pytest.mark.parametrize("blocks", [1, 4, 8, 16])
 @pytest.mark.parametrize(("r", "level"), [(2, 0), (8, 0), (4, 1), (8, 1), (16, 1), (8, 2), (16, 3)])
-def test_words_are_values_of_the_polynomial_at_element_and_block(r: int, level: int) -> None:
-    """With 8 blocks, the word of block b and element x is the value of the polynomial at 8 x + b.
+def test_words_are_values_of_the_polynomial_at_element_and_block(r, level, blocks) -> None:
+    """With B blocks, the word of block b and element x is the value of the polynomial at B x + b.
 
     A key with a single 1, at index 2^level, stands for the polynomial that is 0 at all words below
     2^level and 1 at 2^level.
     """
     key = np.zeros(r, dtype=np.uint64)
     key[1 << level] = 1
-    elements = [0, 1, 5, 2**60]
+    elements = [0, 1, 5, 2**59]
     scale = inverse(vanishing(level, 1 << level))
     expected = [
-        [times(vanishing(level, 8 * element + block), scale) for block in range(8)]
+        [times(vanishing(level, blocks * element + block), scale) for block in range(blocks)]
         for element in elements
     ]
-    words = HashedSigns(512, key).words(np.array(elements))
+    words = HashedSigns(64 * blocks, key).words(np.array(elements))
     assert words.tolist() == expected
 
 
@@ -196,7 +184,7 @@ def test_inner_products_are_unbiased_with_the_variance_of_four_wise_independence
     """For T rows, Var <Ax, Ay> = (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2) / T."""
     elements = np.array([3, 99, 2**33, 12345])
     x, y = np.array([1.0, 2.0, 0.5, 0.0]), np.array([0.3, -1.0, 0.0, 2.0])
-    rows, keys = 64, 4000
+    rows, keys = 64, 1000
     rng = np.random.default_rng(4)
     products = np.empty(keys)
     for i in range(keys):
@@ -214,35 +202,42 @@ def test_independence_is_rounded_up_to_a_power_of_two() -> None:
     assert signs(rows=1 << 10).elements == 2**60
 
 
-@pytest.mark.parametrize("rows", [0, 32, 96, 1 << 25])
-def test_bad_rows(rows: int) -> None:
-    with pytest.raises(ValueError, match="rows must"):
-        HashedSigns(rows, np.ones(4, dtype=np.uint64))
-
-
-@pytest.mark.parametrize("length", [0, 1, 3, 12])
-def test_bad_keys(length: int) -> None:
-    with pytest.raises(ValueError, match=r"key must have shape \(2\^k,\)"):
-        HashedSigns(64, np.ones(length, dtype=np.uint64))
-
-
 def test_keys_are_given_as_any_whole_numbers() -> None:
     given = HashedSigns(64, [3, 5, 7, 11])  # type: ignore[arg-type]
     assert given.key.dtype == np.uint64
     np.testing.assert_array_equal(given.key, [3, 5, 7, 11])
 
 
-def test_bad_elements() -> None:
-    matrix = signs(rows=1024)
-    for bad in (np.array([-1]), np.array([2**60])):
-        with pytest.raises(ValueError, match=r"elements must lie in 0\.\."):
-            matrix.words(bad)
-    for bad in (np.array([0.5]), np.zeros((2, 2), dtype=int)):
-        with pytest.raises(ValueError, match="must be whole numbers"):
-            matrix.words(bad)
+def ones(count: int) -> Words:
+    return np.ones(count, dtype=np.uint64)
 
 
-@pytest.mark.parametrize("independence", [0, 1, 2.0])
-def test_bad_independence(independence: int) -> None:
-    with pytest.raises(ValueError, match="independence must be a whole number, at least 2"):
-        HashedSigns.draw(64, independence, np.random.default_rng(0))
+@pytest.mark.parametrize(
+    ("message", "calls"),
+    [
+        (
+            "rows must",
+            [lambda rows=rows: HashedSigns(rows, ones(4)) for rows in (0, 32, 96, 1 << 25)],
+        ),
+        (
+            r"key must have shape \(2\^k,\)",
+            [lambda count=count: HashedSigns(64, ones(count)) for count in (0, 1, 3, 12)],
+        ),
+        (
+            r"elements must lie in 0\.\.",
+            [lambda x=x: signs(rows=1024).words(np.array([x])) for x in (-1, 2**60)],
+        ),
+        (
+            "must be whole numbers",
+            [lambda x=x: signs().words(x) for x in (np.array([0.5]), np.zeros((2, 2), dtype=int))],
+        ),
+        (
+            "independence must be a whole number, at least 2",
+            [lambda r=r: HashedSigns.draw(64, r, np.random.default_rng(0)) for r in (0, 1, 2.0)],
+        ),
+    ],
+)
+def test_bad_arguments(message, calls) -> None:
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call()
