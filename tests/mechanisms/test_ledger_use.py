@@ -136,7 +136,7 @@ CALLS: dict[str, Callable[[gd.PureDP, int | None], object]] = {
     ),
     "tables": lambda privacy, rng: gd.release(
         pd.DataFrame({"x": [True, False]}), gd.data.Schema.from_dict({"x": bool}), "marginals:1",
-        privacy=privacy, rng=rng,
+        privacy=privacy, rng=rng, mechanism=gd.mechanisms.Laplace,
     ),
     "threshold": lambda privacy, rng: gd.AboveThreshold(0.0, privacy=privacy, rng=rng),
     "online": lambda privacy, rng: gd.OnlineConstruction(
