@@ -284,8 +284,11 @@ def test_three_way_tables_of_twelve_binary_columns():
     assert error / 2 * (1 - 1e-3) <= added <= 30
 
 
-@pytest.mark.parametrize("levels", [(2, 2, 2, 2), (2, 3, 4), (2, 2, 3, 2, 2), (2,) * 6], ids=repr)
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("levels", "k"),
+    [((2, 2, 2, 2), 2), ((2, 3, 4), 1), ((2, 2, 3, 2, 2), 3), ((2,) * 6, 2)],
+    ids=repr,
+)
 def test_within_one_percent_of_optimised_marginals(levels, k):
     """HDMM minimises (sum t)^2 times the error at t, for weights t of all sets of columns.
 

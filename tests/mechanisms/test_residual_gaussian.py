@@ -198,9 +198,7 @@ def test_intervals_cover(workload):
     ("workload", "options", "words"),
     [
         (WORKLOADS[0], {"privacy": PureDP(1.0)}, "ZCDP or ApproxDP for ResidualGaussian"),
-        (WORKLOADS[0], {"n": 0}, "n must be"),
         (Prefixes(4), {}, "MarginalTables, ChosenTables or ProductQueries"),
-        ("tables", {}, "MarginalTables, ChosenTables or ProductQueries"),
         (MarginalTables([1, 1], 2), {}, "constant"),
         (MarginalTables([400] * 3, 3), {}, r"2\^25 queries"),
     ],

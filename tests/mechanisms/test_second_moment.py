@@ -250,7 +250,6 @@ def test_clipped_norms_are_at_most_1_in_exact_arithmetic(d):
 #: Arguments of both classes that are refused, and words of the error.
 REFUSED = [
     ({"workload": Marginals(3, 1)}, "SecondMoment"),
-    ({"n": 0}, "n must be"),
     ({"privacy": 1.0}, "privacy"),
 ]
 

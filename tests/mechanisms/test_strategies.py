@@ -246,14 +246,25 @@ def test_split_of_disjoint_measurements_is_the_cube_root_rule():
     assert split.value == pytest.approx(roots.sum() ** 3, rel=1e-6)
 
 
-def test_histogram_is_its_own_best_strategy():
-    """Laplace noise on N counts with l1 change D = 2 has the energy 2 (N - 1) D^2.
+@pytest.mark.parametrize(
+    ("strategy", "workload", "energy", "rel"),
+    [
+        # Laplace noise on N counts with l1 change 2 has the energy 2 (N - 1) 2^2: N - 1 and not N,
+        # because the number of records is public. The histogram is its own best strategy.
+        (Tree(), Histogram(8), 8 * 7, 1e-4),
+        (SoftBins(0, LaplaceCells()), Histogram(8), 8 * 7, 1e-4),
+        # The only wavelet (1, -1) changes by 2, so each answer 1[x = i] gets half of Lap(2) noise.
+        (Haar(), Histogram(2), 2 * (0.25 * 2 * 4), 1e-12),
+        # If w of 3 signs change, w (3 - w) <= 2 pairs change by 2 each, so the Laplace scale is 4.
+        # No pair differs from the others, so equal weights are best.
+        (WeightedSigns(), Parities(3, 2), 3 * 2 * 4.0**2, 1e-12),
+    ],
+)
+def test_energies_in_closed_form(strategy, workload, energy, rel):
+    assert strategy.design(workload, REPLACE).energy == pytest.approx(energy, rel=rel)
 
-    The factor is N - 1 and not N, because the number of records is public.
-    """
-    for strategy in (Tree(), SoftBins(0, LaplaceCells())):
-        design = strategy.design(Histogram(8), REPLACE)
-        assert design.energy == pytest.approx(8 * 7, rel=1e-4)
+
+def test_soft_bins_of_no_depth_have_the_noise_of_the_simplex():
     knorm = KNorm(Histogram(8), n=1, privacy=PURE, exact=True)
     simplex = SoftBins(0).design(Histogram(8), REPLACE)
     assert simplex.energy == pytest.approx(knorm.noise.second_moment().value, rel=1e-12)
@@ -292,15 +303,6 @@ def test_known_errors_of_ten_binary_columns():
     assert best == pytest.approx(min(error(WeightedMarginals()), error(WeightedSigns())), rel=1e-9)
 
 
-def test_sign_weights_of_three_pairs_are_equal():
-    """If w of 3 signs change, w (3 - w) <= 2 pairs change by 2 each, so the Laplace scale is 4.
-
-    No pair differs from the others, so equal weights are best.
-    """
-    design = WeightedSigns().design(Parities(3, 2), REPLACE)
-    assert design.energy == pytest.approx(3 * 2 * 4.0**2, rel=1e-12)
-
-
 def test_soft_bins_beat_trees_and_the_best_laplace_strategies():
     """For both workloads, soft bins have an error about 1.5% below the error of `Matrix`."""
     for workload, ratio in ((Prefixes(256), 0.985), (Ranges(64), 0.986)):
@@ -331,12 +333,6 @@ def test_p_identity_never_exceeds_its_bound_and_beats_the_histogram(rows, adjace
     limit = 2 if adjacency is REPLACE else 1
     assert changes.max() <= measurement.changes[0] <= limit * (1 + len(sums.T) / 2**25)
     assert measurement.noise(1.0).scale >= changes.max()
-
-
-def test_haar_of_two_elements():
-    """The only wavelet (1, -1) changes by 2, so each answer 1[x = i] gets half of Lap(2) noise."""
-    design = Haar().design(Histogram(2), REPLACE)
-    assert design.energy == pytest.approx(2 * (0.25 * 2 * 4), rel=1e-12)
 
 
 def test_gaussian_matrix_mechanism_is_the_ellipsoid_at_another_radius():

@@ -51,6 +51,12 @@ def noise(request):
     return entry.build(workload, 10, entry.privacy, Adjacency.REPLACE_ONE).noise
 
 
+@pytest.fixture(scope="module")
+def sizes(noise):
+    """Sizes of draws that several tests share. Each test still has its stated level."""
+    return np.abs(noise.sample(np.random.default_rng(11), FRESH))
+
+
 def misses_agree(
     misses: int, beta: float, behind: tuple[int, int], *, closed: bool, tests: int
 ) -> bool:
@@ -91,27 +97,25 @@ def test_variances_are_the_diagonal_of_the_covariance(noise):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
-def test_half_widths_cover_each_answer(noise, confidence):
+def test_half_widths_cover_each_answer(noise, sizes, confidence):
     widths = half_widths(noise, confidence)
-    draws = np.abs(noise.sample(np.random.default_rng(11), FRESH))
     # An answer without noise has half-width 0 up to rounding, so its coverage is not tested.
     moving = np.sqrt(noise.variances()) > 1e-9 * widths.max()
     closed = isinstance(noise, CLOSED)
     chances = chances_of_a_miss(noise, widths, 1 - confidence)
     assert (chances <= 1 - confidence).all()
     for column in np.flatnonzero(moving):
-        misses = int((draws[:, column] > widths[column]).sum())
+        misses = int((sizes[:, column] > widths[column]).sum())
         behind = order_statistic(noise, 1 - confidence)
         assert misses_agree(misses, chances[column], behind, closed=closed, tests=moving.sum())
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
-def test_simultaneous_half_widths_cover_all_answers(noise, confidence):
+def test_simultaneous_half_widths_cover_all_answers(noise, sizes, confidence):
     widths = simultaneous_half_widths(noise, confidence)
-    draws = np.abs(noise.sample(np.random.default_rng(12), FRESH))
     # Allow for rounding: the last bits of an answer without noise may differ from draw to draw.
-    misses = int((draws > widths * (1 + 1e-9) + 1e-9 * widths.max()).any(axis=1).sum())
+    misses = int((sizes > widths * (1 + 1e-9) + 1e-9 * widths.max()).any(axis=1).sum())
     closed = isinstance(noise, LaplaceNoise)
     draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / (1 - confidence)))
     behind = draws, math.ceil((draws + 1) * confidence)
@@ -120,7 +124,7 @@ def test_simultaneous_half_widths_cover_all_answers(noise, confidence):
 
 
 @pytest.mark.statistical
-def test_the_coverage_test_sees_intervals_that_are_too_short(noise):
+def test_the_coverage_test_sees_intervals_that_are_too_short(noise, sizes):
     closed = isinstance(noise, CLOSED)
     behind = order_statistic(noise, 0.05)
     # 20,000 releases can show that half-widths are too short by these factors: 0.9 in closed form,
@@ -128,9 +132,8 @@ def test_the_coverage_test_sees_intervals_that_are_too_short(noise):
     drawn = 0.7 if behind[0] == REPLAYED else 0.8
     right = half_widths(noise, 0.95)
     widths = right * (0.9 if closed else drawn)
-    draws = np.abs(noise.sample(np.random.default_rng(13), FRESH))
     column = int(np.argmax(widths))
-    misses = int((draws[:, column] > widths[column]).sum())
+    misses = int((sizes[:, column] > widths[column]).sum())
     chance = chances_of_a_miss(noise, right, 0.05)[column]
     assert not misses_agree(misses, chance, behind, closed=closed, tests=1)
 
