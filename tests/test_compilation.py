@@ -8,7 +8,7 @@ from geomdp._numerics.compilation import _Announcement, numba
 from geomdp.cli.display import COMPILATION, working
 
 
-def test_one_line_is_logged_however_many_functions_are_compiled(caplog) -> None:
+def test_one_line_is_logged_however_many_functions_are_compiled(caplog):
     first, second = numba.njit(lambda x: x + 1), numba.njit(lambda x: x + 2)
     with (
         caplog.at_level(logging.INFO, logger=COMPILATION.name),
@@ -22,7 +22,7 @@ def test_one_line_is_logged_however_many_functions_are_compiled(caplog) -> None:
     assert all("compiling" in message for message in said)
 
 
-def test_the_command_writes_it_to_standard_error(capsys, caplog) -> None:
+def test_the_command_writes_it_to_standard_error(capsys, caplog):
     with caplog.at_level(logging.INFO, logger=COMPILATION.name):
         with working("a step"):
             COMPILATION.info("compiling")

@@ -214,7 +214,7 @@ def put_before(path: Path, mark: str, line: str) -> None:
     path.write_text(f"{text[:start]}{line}\n{text[start:]}")
 
 
-def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> None:
+def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy):
     bodies, catalogue = copy / "geomdp" / "bodies", copy / "tests" / "catalogue.py"
     (bodies / "segment.py").write_text(BODY)
     export = "from .segment import Segment as Segment"
@@ -228,7 +228,7 @@ def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> No
     pytest_in(copy, "newcomer or exported", "tests/bodies/test_contracts.py")
 
 
-def test_a_competing_mechanism_is_a_file_an_export_and_three_rows(copy: Path) -> None:
+def test_a_competing_mechanism_is_a_file_an_export_and_three_rows(copy):
     mechanisms = copy / "geomdp" / "mechanisms"
     candidates = copy / "geomdp" / "advice" / "candidates.py"
     catalogue = copy / "tests" / "mechanisms" / "catalogue.py"
@@ -257,7 +257,7 @@ def test_a_competing_mechanism_is_a_file_an_export_and_three_rows(copy: Path) ->
     assert run(copy, "-c", ADVISED) == "True\n"
 
 
-def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy: Path) -> None:
+def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy):
     (copy / "experiments" / "error" / "ball_noise.py").write_text(FIGURE)
     catalogue = copy / "experiments" / "catalogue.py"
     put_before(catalogue, '"experiments.error.', '    "experiments.error.ball_noise",')

@@ -53,7 +53,7 @@ def _protocols() -> list[type]:
     return [*found]
 
 
-def test_every_public_name_says_what_it_is() -> None:
+def test_every_public_name_says_what_it_is():
     silent = []
     for name, exported in public_objects().items():
         if not exported.__doc__:
@@ -70,7 +70,7 @@ def test_every_public_name_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", list(_public_callables()))
-def test_parameters_are_those_of_the_signature(name: str) -> None:
+def test_parameters_are_those_of_the_signature(name):
     report = validate(name)
     documented = "\nParameters\n" in inspect.cleandoc(report["docstring"])
     wanted = ALWAYS | (WITH_SECTION if documented else set())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import doctest
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -54,9 +53,7 @@ def _default_settings() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", list(PUBLIC))
-def test_the_example_prints_what_it_says(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_example_prints_what_it_says(name, tmp_path, monkeypatch):
     # Every example imports what it needs, and writes files into a folder of its own.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -71,12 +68,12 @@ def test_the_example_prints_what_it_says(
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if name not in WITHOUT_EXAMPLE])
-def test_there_is_an_example(name: str) -> None:
+def test_there_is_an_example(name):
     own = PUBLIC[name].__doc__ or ""
     assert "Examples\n" in own, f"{name} has no Examples section"
     assert doctest.DocTestParser().get_examples(own), f"{name} has an empty Examples section"
 
 
 @pytest.mark.parametrize("name", list(WITHOUT_EXAMPLE))
-def test_what_is_excused_exists_and_has_no_example(name: str) -> None:
+def test_what_is_excused_exists_and_has_no_example(name):
     assert ">>>" not in (PUBLIC[name].__doc__ or "")

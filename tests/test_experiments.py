@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,7 +36,7 @@ LEFT_OUT = {
 }
 
 
-def test_the_first_command_of_the_readme_runs_all_other_scripts() -> None:
+def test_the_first_command_of_the_readme_runs_all_other_scripts():
     first = commands("pip")[0]
     installed = re.search(r"'\.\[([\w,]+)\]' && python -m experiments reproduce --quick$", first)
     assert installed is not None
@@ -62,7 +61,7 @@ TIME = re.compile(
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_that_reads_a_clock_names_the_columns(name: str) -> None:
+def test_a_script_that_reads_a_clock_names_the_columns(name):
     module = load(name).module
     imported = {
         alias
@@ -81,7 +80,7 @@ def test_a_script_that_reads_a_clock_names_the_columns(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CLOCKED)
-def test_claims_do_not_change_when_the_clock_does(name: str) -> None:
+def test_claims_do_not_change_when_the_clock_does(name):
     """All columns of a clock are multiplied by random factors; then claims are checked directly."""
     script, table, rng = load(name), read_table(committed(name)), np.random.default_rng(0)
     expected = [claim.to_dict() for claim in script.claims(table)]
@@ -93,9 +92,7 @@ def test_claims_do_not_change_when_the_clock_does(name: str) -> None:
 
 @pytest.mark.ci
 @pytest.mark.parametrize("name", CLOCKED)
-def test_only_the_named_columns_depend_on_the_clock(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_named_columns_depend_on_the_clock(name, monkeypatch):
     """Quick cells are computed twice with one seed, the second time by a clock that jumps."""
     script = load(name)
     # Claims may read the memory: a test below gives them room.
@@ -125,7 +122,7 @@ def test_only_the_named_columns_depend_on_the_clock(
 
 
 @pytest.mark.parametrize("name", CLOCKED)
-def test_claims_about_memory_have_room_for_half_as_much_again(name: str) -> None:
+def test_claims_about_memory_have_room_for_half_as_much_again(name):
     script, table = load(name), read_table(committed(name))
     for column in MEMORY & set(table.columns):
         table[column] *= 1.5
@@ -145,7 +142,7 @@ def committed(name: str) -> Outputs:
         for name in SCRIPTS
     ],
 )
-def test_every_claim_holds_at_the_quick_preset(name: str, tmp_path: Path) -> None:
+def test_every_claim_holds_at_the_quick_preset(name, tmp_path):
     report = reproduce(
         load(name), Preset.QUICK, Folders(tmp_path / "results", tmp_path / "figures")
     )
@@ -158,7 +155,7 @@ def test_every_claim_holds_at_the_quick_preset(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_quick_preset_has_the_same_kinds_of_cells_and_no_more_of_them(name: str) -> None:
+def test_the_quick_preset_has_the_same_kinds_of_cells_and_no_more_of_them(name):
     script = load(name)
     quick, full = script.sweep(Preset.QUICK), script.sweep(Preset.FULL)
     assert len(quick.cells()) <= len(full.cells())

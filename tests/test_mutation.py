@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.mutation import changes_of_words
 
 MODULE = """
@@ -63,7 +61,7 @@ def x_bound__mutmut_4(inputs):
 """
 
 
-def test_changes_that_no_test_should_see_are_left_out(tmp_path: Path) -> None:
+def test_changes_that_no_test_should_see_are_left_out(tmp_path):
     """They are in texts for people, letters of SQL, and `strict`."""
     module = tmp_path / "module.py"
     module.write_text(MODULE, encoding="utf-8")

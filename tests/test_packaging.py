@@ -78,16 +78,16 @@ PUBLIC_NAMES = {
 @pytest.mark.parametrize(
     ("module", "name"), [(module, name) for module in PUBLIC_NAMES for name in PUBLIC_NAMES[module]]
 )
-def test_public_name_exists(module: str, name: str) -> None:
+def test_public_name_exists(module, name):
     assert hasattr(importlib.import_module(module), name)
 
 
-def test_subpackages_are_reachable_after_one_import() -> None:
+def test_subpackages_are_reachable_after_one_import():
     code = "import geomdp as gd; gd.workloads.Histogram; gd.mechanisms.Laplace; gd.bodies.Ball"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_packages_with_exports_are_attributes_after_one_import() -> None:
+def test_packages_with_exports_are_attributes_after_one_import():
     stubs = (ROOT / "geomdp").rglob("__init__.pyi")
     names = {".".join(stub.parent.relative_to(ROOT).parts) for stub in stubs}
     names -= {"geomdp"}
@@ -102,7 +102,7 @@ def _packages() -> list[str]:
 
 
 @pytest.mark.parametrize("package", _packages())
-def test_every_export_resolves_once(package: str) -> None:
+def test_every_export_resolves_once(package):
     module = importlib.import_module(package)
     # A package that exports nothing has only a docstring.
     exports = getattr(module, "__all__", ())
@@ -112,7 +112,7 @@ def test_every_export_resolves_once(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", _packages())
-def test_no_export_has_the_name_of_a_module(package: str) -> None:
+def test_no_export_has_the_name_of_a_module(package):
     # An import of the module `package.name` would replace the export of the same name.
     module = importlib.import_module(package)
     submodules = {found.name for found in pkgutil.iter_modules(module.__path__)}
@@ -124,7 +124,7 @@ def _is_module(package: ModuleType, name: str) -> bool:
     return isinstance(getattr(package, name), ModuleType)
 
 
-def test_import_contract_holds() -> None:
+def test_import_contract_holds():
     # This runs in its own process, because import-linter configures logging and thereby disables
     # all existing loggers.
     program = "import sys; from importlinter.cli import lint_imports as run"
@@ -134,18 +134,18 @@ def test_import_contract_holds() -> None:
 
 
 @pytest.mark.parametrize("heavy", ["matplotlib", "cvxpy", "pandas", "scipy.stats"])
-def test_import_leaves_out(heavy: str) -> None:
+def test_import_leaves_out(heavy):
     code = f"import geomdp, sys; assert {heavy!r} not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_compiled_code_is_loaded_only_where_it_is_used() -> None:
+def test_compiled_code_is_loaded_only_where_it_is_used():
     code = "import geomdp, sys; geomdp.advise, geomdp.mechanisms.Laplace; assert 'numba' not in "
     subprocess.run([sys.executable, "-c", code + "sys.modules"], check=True)
 
 
 @pytest.mark.parametrize("folder", ["geomdp", "experiments"])
-def test_no_folder_has_more_than_twenty_entries(folder: str) -> None:
+def test_no_folder_has_more_than_twenty_entries(folder):
     files = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder],
         cwd=ROOT,
@@ -163,18 +163,18 @@ def test_no_folder_has_more_than_twenty_entries(folder: str) -> None:
     assert crowded == {}
 
 
-def test_one_version_everywhere() -> None:
+def test_one_version_everywhere():
     assert importlib.metadata.version("geomdp") == geomdp.__version__
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [geomdp.__version__]
 
 
-def test_changelog_has_unreleased_or_current_version_on_top() -> None:
+def test_changelog_has_unreleased_or_current_version_on_top():
     headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[0] in {"Unreleased", geomdp.__version__}
 
 
-def test_command_is_installed() -> None:
+def test_command_is_installed():
     (script,) = importlib.metadata.entry_points(group="console_scripts", name="geomdp")
     assert script.value == PYPROJECT["project"]["scripts"]["geomdp"]
     assert callable(script.load())
@@ -215,7 +215,7 @@ def _imported(folder: str) -> set[str]:
 
 
 @pytest.mark.parametrize("folder", ["geomdp", "experiments", "tests"])
-def test_everything_imported_is_declared(folder: str) -> None:
+def test_everything_imported_is_declared(folder):
     extras = PYPROJECT["project"]["optional-dependencies"]
     allowed = _requirements() | (
         _requirements("dev") if folder == "tests" else set().union(*map(_requirements, extras))

@@ -32,9 +32,7 @@ def printed_by(example: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_tables_example(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_example(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     example = python_examples()[0]
     assert len([line for line in example.splitlines() if line]) <= 5
@@ -44,7 +42,7 @@ def test_tables_example(
     assert len((tmp_path / "tables.csv").read_text().splitlines()) == 1 + 699
 
 
-def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_example(capsys):
     example = python_examples()[1]
     printed = printed_by(example, capsys)
     assert "region=2,smoker=1" in printed
@@ -53,7 +51,7 @@ def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{promised[1]} random bits from the operating system" in printed.splitlines()
 
 
-def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_smooth_example(capsys):
     (example,) = python_examples()[2:]
     assert len(example.splitlines()) <= 10
     guarantee, *answers = printed_by(example, capsys).splitlines()
@@ -64,7 +62,7 @@ def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 # `.ci/run` runs these commands in three environments, and checks that the same files exist.
 @pytest.mark.slow
-def test_command_line_example(tmp_path: Path) -> None:
+def test_command_line_example(tmp_path):
     write_examples(tmp_path)
     assert len(commands("geomdp")) == 5
     run(commands(*EXAMPLES), tmp_path)
@@ -74,9 +72,7 @@ def test_command_line_example(tmp_path: Path) -> None:
         assert answers.with_suffix(".privacy.json").exists()
 
 
-def test_commands_of_the_guide(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_of_the_guide(tmp_path, monkeypatch, capsys):
     """The commands run in this process. `.ci/run` runs them as programs."""
     write_examples(tmp_path)
     page = tmp_path / "page"
@@ -111,7 +107,7 @@ def errors_in(printed: str) -> list[str]:
     return [line for line in printed.splitlines() if "compiling, once" not in line]
 
 
-def test_set_up_installs_declared_extras_and_nothing_else() -> None:
+def test_set_up_installs_declared_extras_and_nothing_else():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     figures, lesson, work = commands("pip")
     asked = re.fullmatch(
@@ -123,7 +119,7 @@ def test_set_up_installs_declared_extras_and_nothing_else() -> None:
     assert work == "pip install -e '.[dev]' && pytest"
 
 
-def test_examples_are_taken_from_the_file(tmp_path: Path) -> None:
+def test_examples_are_taken_from_the_file(tmp_path):
     write_examples(tmp_path)
     assert page_files().keys() == {"survey.csv", "schema.json"}
     assert FILES.keys() == {"visits.csv", *page_files()}
@@ -138,12 +134,12 @@ def test_examples_are_taken_from_the_file(tmp_path: Path) -> None:
     assert all((tmp_path / name).read_text() in README for name in FILES)
 
 
-def test_the_guide_and_the_readme_have_the_same_survey() -> None:
+def test_the_guide_and_the_readme_have_the_same_survey():
     assert page_files()["survey.csv"] == FILES["survey.csv"]
     assert json.loads(page_files()["schema.json"]) == json.loads(FILES["schema.json"])
 
 
-def test_every_file_it_names_exists() -> None:
+def test_every_file_it_names_exists():
     named = re.findall(r"`([\w./]+\.(?:md|png|toml))`|\]\(([\w./]+)\)", README)
     paths = [first or second for first, second in named]
     assert paths

@@ -15,7 +15,7 @@ LINES, FILES, EXPORTS = 60_200, 182, 327
 HOUSE = ROOT / "experiments" / "guide" / "pages" / "more" / "house.md"
 
 
-def test_the_library_does_not_grow_unnoticed() -> None:
+def test_the_library_does_not_grow_unnoticed():
     every = Path(geomdp.__file__).parent.rglob("*.py*")
     files = [file for file in every if file.suffix in (".py", ".pyi")]
     lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
@@ -24,7 +24,7 @@ def test_the_library_does_not_grow_unnoticed() -> None:
     assert len(public_objects()) <= EXPORTS
 
 
-def test_the_files_that_the_guide_names_exist() -> None:
+def test_the_files_that_the_guide_names_exist():
     library = ROOT / "geomdp"
     named = re.findall(r"`(?:geomdp/)?([\w/]+(?:\.py|/))`", HOUSE.read_text(encoding="utf-8"))
     assert len(named) > 15

@@ -361,7 +361,7 @@ def test_ties(trials, names):
     assert IN_FLOAT64.sampler == Exact()
 
 
-def test_the_advised_sampler_is_that_of_the_mechanism() -> None:
+def test_the_advised_sampler_is_that_of_the_mechanism():
     """A cached sampler status can be wrong, so the set-up mechanism's own status replaces it."""
 
     class Doubtful(Laplace):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from geomdp.bounds import (
     Bound,
     Certificate,
     MeanL2,
-    Metric,
     Problem,
     Side,
     SideConditionError,
@@ -41,7 +39,7 @@ from geomdp.noise import Part
 from geomdp.noise.few_queries import GeometricNoise
 from geomdp.noise.knorm import MappedNoise
 from geomdp.noise.tails import expected_maximum, is_log_concave
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP
 from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import (
     Explicit,
@@ -81,7 +79,7 @@ def few_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("workload", STANDARD, ids=repr)
-def test_both_sides_carry_their_proof(workload, tmp_path: Path, monkeypatch):
+def test_both_sides_carry_their_proof(workload, tmp_path, monkeypatch):
     few_mechanisms(monkeypatch)
     alpha = 0.12 * workload.l2_diameter() / math.sqrt(workload.n_queries)
     found = sample_complexity_bracket(workload, 0.5, alpha)
@@ -104,9 +102,7 @@ def test_both_sides_carry_their_proof(workload, tmp_path: Path, monkeypatch):
 
 @pytest.mark.parametrize("privacy", [ZCDP(0.125), ApproxDP(0.5, 1e-6)], ids=str)
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_weaker_guarantees_need_no_more_records(
-    privacy: Privacy, metric: Metric, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weaker_guarantees_need_no_more_records(privacy, metric, monkeypatch):
     """0.5-DP implies both guarantees, so their bounds are at most the bounds for 0.5-DP."""
     few_mechanisms(monkeypatch)
     pure = sample_complexity_bracket(Histogram(6), 0.5, 0.03, metric)
@@ -318,7 +314,7 @@ LARGEST: dict[str, AdditiveMechanism] = {
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", LARGEST)
-def test_drawn_limits_of_the_largest_error_hold(name: str) -> None:
+def test_drawn_limits_of_the_largest_error_hold(name):
     """Each limit is at least the mean of draws from another seed. A limit 10% lower is not."""
     mechanism = LARGEST[name]
     limit = error_limit(WorstCase(), mechanism)
@@ -333,7 +329,7 @@ def test_drawn_limits_of_the_largest_error_hold(name: str) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 12.0])
-def test_rare_noise_is_not_drawn(epsilon: float) -> None:
+def test_rare_noise_is_not_drawn(epsilon):
     """Draws of noise that is almost always 0 would say that it has no error."""
     for kind, workload in ((LatticeBox, Histogram(3)), (Staircase, Explicit([[0.0, 1.0]]))):
         mechanism = kind(workload, n=1, privacy=PureDP(epsilon))
@@ -344,7 +340,7 @@ def test_rare_noise_is_not_drawn(epsilon: float) -> None:
         assert limit.value <= sizes.sum() + mechanism.answer_rounding.max() + 1e-12
 
 
-def test_noise_that_is_not_log_concave_is_not_drawn() -> None:
+def test_noise_that_is_not_log_concave_is_not_drawn():
     """A linear map of noise that is almost always 0 is almost always 0, so draws would mislead."""
     part = Part(GeometricNoise(units=[1.0, 1.0], scale=1 / 12), np.eye(2))
     assert not is_log_concave(MappedNoise([part]))
@@ -377,7 +373,7 @@ def test_bad_input_is_refused(arguments, message):
         sample_complexity_bracket(*arguments)
 
 
-def test_printed_numbers_of_records_are_the_proved_ones() -> None:
+def test_printed_numbers_of_records_are_the_proved_ones():
     """A lower bound of 99,999,999,999 that is printed as 1e+11 would claim one record too many."""
     lower = Bound(99_999_999_999.0, Side.LOWER, "one argument")
     upper = Bound(123_456_789_012.0, Side.UPPER, "another argument")

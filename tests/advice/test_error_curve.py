@@ -28,7 +28,7 @@ def of(table: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("n", [NS[0], NS[-1]])
-def test_predictions_are_those_of_the_advisor(table: pd.DataFrame, n: int) -> None:
+def test_predictions_are_those_of_the_advisor(table, n):
     advised = gd.advise(W, n=n, privacy=PRIVACY).table.dropna(subset="predicted_rmse")
     expected = dict(zip(advised.mechanism, advised.predicted_rmse, strict=True))
     # For each n, `advise` chooses the dimension of JL and the points of Coarse, and leaves out JL
@@ -39,14 +39,14 @@ def test_predictions_are_those_of_the_advisor(table: pd.DataFrame, n: int) -> No
     assert dict(zip(there.curve, there.rmse, strict=True)) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_jl_mechanism_appears_where_it_applies() -> None:
+def test_the_jl_mechanism_appears_where_it_applies():
     # The dimension of JL, ceil(epsilon n), must be below the dimension of the answers, here 16.
     Q = gd.workloads.Histogram(17)
     found = error_table(Q, ns=[5, 15, 16, 50], privacy=PRIVACY, exact_only=True)
     assert set(found[found.curve.str.startswith("JL(")].n) == {5, 15}
 
 
-def test_no_prediction_is_below_what_is_excluded(table: pd.DataFrame) -> None:
+def test_no_prediction_is_below_what_is_excluded(table):
     excluded = of(table, Quantity.EXCLUDED)
     assert set(excluded.curve) == {ANY}
     predicted = of(table, Quantity.PREDICTED).groupby("n").rmse.min()
@@ -61,7 +61,7 @@ def test_no_prediction_is_below_what_is_excluded(table: pd.DataFrame) -> None:
     assert ((ordered.rmse * ordered.n).diff().dropna() >= -1e-12).all()
 
 
-def test_what_is_excluded_is_what_the_bracket_excludes() -> None:
+def test_what_is_excluded_is_what_the_bracket_excludes():
     # `error_table` computes a bound on n for this error, a tenth of the largest error it uses.
     error = W.l2_diameter() / np.sqrt(W.n_queries) / 10
     bracket = gd.sample_complexity_bracket(W, 1.0, error, metric=gd.bounds.RMS())
@@ -77,7 +77,7 @@ def test_what_is_excluded_is_what_the_bracket_excludes() -> None:
 
 
 @pytest.mark.statistical
-def test_measured_errors_are_the_predicted_ones(table: pd.DataFrame) -> None:
+def test_measured_errors_are_the_predicted_ones(table):
     measured = of(table, Quantity.MEASURED)
     assert set(measured.n) == {NS[i] for i in (0, 1, 2, 4, 5)}
     assert measured.n.nunique() == MEASURED_POINTS
@@ -96,9 +96,7 @@ def test_measured_errors_are_the_predicted_ones(table: pd.DataFrame) -> None:
     assert MEASURED_RELEASES == 20
 
 
-def test_what_is_measured_depends_on_the_records_and_the_rest_does_not(
-    table: pd.DataFrame,
-) -> None:
+def test_what_is_measured_depends_on_the_records_and_the_rest_does_not(table):
     other = pd.DataFrame(np.zeros((40, 3), dtype=np.int64), columns=list("abc"))
     again = error_table(W, ns=NS, privacy=PRIVACY, records=other)
     public = [Quantity.PREDICTED.value, Quantity.EXCLUDED.value]
@@ -108,7 +106,7 @@ def test_what_is_measured_depends_on_the_records_and_the_rest_does_not(
     assert (of(again, Quantity.MEASURED).rmse != of(table, Quantity.MEASURED).rmse).any()
 
 
-def test_heuristic_samplers_are_named_and_not_measured(table: pd.DataFrame) -> None:
+def test_heuristic_samplers_are_named_and_not_measured(table):
     heuristic = table[table.sampler.str.startswith("heuristic")]
     assert set(heuristic.quantity) == {Quantity.PREDICTED.value}
     measured = of(table, Quantity.MEASURED)
@@ -117,7 +115,7 @@ def test_heuristic_samplers_are_named_and_not_measured(table: pd.DataFrame) -> N
 
 
 @pytest.mark.parametrize("privacy", [gd.ZCDP(0.5), gd.ApproxDP(1.0, 1e-6)], ids=str)
-def test_other_guarantees_have_gaussian_noise_and_a_bound(privacy: gd.privacy.Privacy) -> None:
+def test_other_guarantees_have_gaussian_noise_and_a_bound(privacy):
     found = error_table(W, ns=[100, 1000], privacy=privacy)
     assert "Gaussian" in set(found.curve)
     excluded, predicted = of(found, Quantity.EXCLUDED), of(found, Quantity.PREDICTED)
@@ -138,12 +136,12 @@ def test_other_guarantees_have_gaussian_noise_and_a_bound(privacy: gd.privacy.Pr
         ({"records": np.full((2, 3), 9)}, "row 0"),
     ],
 )
-def test_refusals(arguments, message) -> None:
+def test_refusals(arguments, message):
     with pytest.raises(ValueError, match=message):
         error_table(W, **({"ns": NS, "privacy": PRIVACY} | arguments))
 
 
-def test_nothing_is_excluded_where_answers_do_not_depend_on_records() -> None:
+def test_nothing_is_excluded_where_answers_do_not_depend_on_records():
     constant = gd.workloads.Explicit([[1.0, 1.0]])
     adjacency = gd.Adjacency.ADD_REMOVE
     table = error_table(constant, ns=[10, 100], privacy=PRIVACY, adjacency=adjacency)

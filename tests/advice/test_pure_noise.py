@@ -57,7 +57,7 @@ WORKLOADS = {
 }
 
 
-def test_k_norm_noise_beats_gaussian_noise_for_a_small_delta() -> None:
+def test_k_norm_noise_beats_gaussian_noise_for_a_small_delta():
     workload = Histogram(4)
     advice = advise(workload, n=5000, privacy=APPROXIMATE, exact_only=True)
     assert isinstance(additive_within(advice.best), KNorm)
@@ -74,7 +74,7 @@ def test_k_norm_noise_beats_gaussian_noise_for_a_small_delta() -> None:
     assert advice.best.with_n(204).predicted_rmse.value > 0.01
 
 
-def test_whole_noise_beats_gaussian_noise_for_a_large_rho() -> None:
+def test_whole_noise_beats_gaussian_noise_for_a_large_rho():
     small, large = (
         advise(ONE_QUERY, n=10**5, privacy=ZCDP(rho), exact_only=True) for rho in (1.5, 12.5)
     )
@@ -84,7 +84,7 @@ def test_whole_noise_beats_gaussian_noise_for_a_large_rho() -> None:
     assert large.best.predicted_rmse.value < 0.1 * 1e-5 / math.sqrt(2 * 12.5)
 
 
-def test_one_count_by_laplace_noise_from_rho_1_634_and_by_geometric_noise_from_1_734() -> None:
+def test_one_count_by_laplace_noise_from_rho_1_634_and_by_geometric_noise_from_1_734():
     """Where the pure noise starts to win against Gaussian noise (X-TANH).
 
     The epsilon solves epsilon^2 / 4 = epsilon + e^-epsilon - 1 for Laplace noise, and
@@ -110,7 +110,7 @@ def test_one_count_by_laplace_noise_from_rho_1_634_and_by_geometric_noise_from_1
     ],
     ids=str,
 )
-def test_a_release_states_and_spends_what_is_proved(asked, stated, left) -> None:
+def test_a_release_states_and_spends_what_is_proved(asked, stated, left):
     mechanism = advise(ONE_QUERY, n=200, privacy=asked, exact_only=True).best
     with Ledger(asked) as ledger:
         release = mechanism.release(np.zeros(200, dtype=int), ledger=ledger)
@@ -121,7 +121,7 @@ def test_a_release_states_and_spends_what_is_proved(asked, stated, left) -> None
         assert ledger.left() == left
 
 
-def test_pure_noise_for_zcdp_states_the_largest_epsilon_that_the_rho_allows() -> None:
+def test_pure_noise_for_zcdp_states_the_largest_epsilon_that_the_rho_allows():
     setting = Setting(Histogram(4), 200, ZCDP(12.5), Adjacency.REPLACE_ONE, exact_only=True)
     row = next(row for row in CANDIDATES if row.name == "KNorm(exact=True)")
     mechanism = row.built(setting)
@@ -134,7 +134,7 @@ def test_pure_noise_for_zcdp_states_the_largest_epsilon_that_the_rho_allows() ->
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("rho", [0.01, 1.0, 4.0])
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_no_pure_noise_is_below_the_floor(name, rho, adjacency) -> None:
+def test_no_pure_noise_is_below_the_floor(name, rho, adjacency):
     workload, compared = WORKLOADS[name], 0
     for n in (3, 30, 3000):
         setting = Setting(workload, n, ZCDP(rho), adjacency, exact_only=True)
@@ -157,7 +157,7 @@ def test_no_pure_noise_is_below_the_floor(name, rho, adjacency) -> None:
     assert compared >= 9
 
 
-def test_gaussian_noise_on_a_large_universe_proves_nothing() -> None:
+def test_gaussian_noise_on_a_large_universe_proves_nothing():
     """For 5000 elements the ellipsoid of `Matrix` need not be near the best, so no floor is known.
 
     Most elements have answers near 0, and a few have one large answer. The best Gaussian noise has
@@ -188,7 +188,7 @@ def test_gaussian_noise_on_a_large_universe_proves_nothing() -> None:
     ],
     ids=str,
 )
-def test_the_best_gaussian_noise_on_residuals_is_known_for_few_sets(workload, known) -> None:
+def test_the_best_gaussian_noise_on_residuals_is_known_for_few_sets(workload, known):
     assert ResidualGaussian(workload, n=1, privacy=ZCDP(0.5)).is_best is known
     # Under add/remove there is a closed form.
     adjacency = Adjacency.ADD_REMOVE
@@ -205,7 +205,7 @@ def _gaussian(setting: Setting) -> Trials:
 
 
 @pytest.mark.parametrize("rho", [0.005, 0.5, 4.0])
-def test_geometric_noise_attains_the_floor_on_one_query(rho) -> None:
+def test_geometric_noise_attains_the_floor_on_one_query(rho):
     setting = Setting(ONE_QUERY, 10**4, ZCDP(rho), Adjacency.REPLACE_ONE, exact_only=True)
     floor = pure_noise_floor(_gaussian(setting), setting.pure.epsilon)
     best = Geometric(ONE_QUERY, n=10**4, privacy=ZCDP(rho)).predicted_rmse.value
@@ -215,7 +215,7 @@ def test_geometric_noise_attains_the_floor_on_one_query(rho) -> None:
 @pytest.mark.ci
 @pytest.mark.parametrize("privacy", [ZCDP(0.5), ZCDP(4.0), ZCDP(8.0), APPROXIMATE], ids=str)
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch) -> None:
+def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch):
     for n in (10, 10**5):
         setting = {"n": n, "privacy": privacy, "exact_only": True}
         found = advise(WORKLOADS[name], **setting).best.predicted_rmse.value
@@ -225,7 +225,7 @@ def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch) -
         assert found <= everything * (1 + 1e-9)
 
 
-def test_matrix_noise_for_pure_privacy_can_be_the_better_one() -> None:
+def test_matrix_noise_for_pure_privacy_can_be_the_better_one():
     table = advise(Prefixes(8), n=10**4, privacy=ApproxDP(1.0, 1e-9), exact_only=True).table
     errors = table.set_index("mechanism")["predicted_rmse"]
     expected = Matrix(Prefixes(8), n=10**4, privacy=PureDP(1.0)).predicted_rmse.value
@@ -233,7 +233,7 @@ def test_matrix_noise_for_pure_privacy_can_be_the_better_one() -> None:
     assert errors["Matrix(pure)"] < errors["Matrix"]
 
 
-def test_a_net_takes_the_better_of_two_noises() -> None:
+def test_a_net_takes_the_better_of_two_noises():
     rng = np.random.default_rng(0)
     centres = np.repeat(np.array([[0.0] * 12, [1.0] * 12]), 10, axis=0)
     workload = Explicit((centres + 1e-3 * rng.standard_normal((20, 12))).T)
@@ -252,7 +252,7 @@ def test_a_net_takes_the_better_of_two_noises() -> None:
     ],
     ids=str,
 )
-def test_noise_of_an_ellipsoid_is_advised_for_few_dimensions(workload, delta) -> None:
+def test_noise_of_an_ellipsoid_is_advised_for_few_dimensions(workload, delta):
     """It is the best between pure noise, for a tiny delta, and Gaussian noise (X-ED)."""
     privacy = ApproxDP(1.0, delta)
     advice = advise(workload, n=10**5, privacy=privacy, exact_only=True)

@@ -49,7 +49,7 @@ def few() -> Advice:
     return advise(TABLES, n=200, privacy=PRIVACY, exact_only=True)
 
 
-def test_with_few_records_the_advised_mechanism_errs_less_than_the_least_bound(few: Advice) -> None:
+def test_with_few_records_the_advised_mechanism_errs_less_than_the_least_bound(few):
     """In each trial, the records come from a new mixture of four product distributions."""
     rng = np.random.default_rng(0)
     noise = additive_within(few.best)
@@ -72,7 +72,7 @@ def test_with_few_records_the_advised_mechanism_errs_less_than_the_least_bound(f
         assert scipy.stats.ttest_1samp(found, 0.0, alternative="less").pvalue < LEVEL / 2
 
 
-def test_the_claim_remains_the_proved_bound(few: Advice) -> None:
+def test_the_claim_remains_the_proved_bound(few):
     rows = few.table.set_index("mechanism")
     assert few.flag == "fitted-hierarchical"
     predicted = few.best.predicted_rmse
@@ -91,7 +91,7 @@ def test_the_claim_remains_the_proved_bound(few: Advice) -> None:
     assert "never adds error" not in " ".join(few.reasons)
 
 
-def test_the_choice_is_reproducible_and_a_plan_keeps_it(few: Advice) -> None:
+def test_the_choice_is_reproducible_and_a_plan_keeps_it(few):
     again = advise(TABLES, n=200, privacy=PRIVACY, exact_only=True)
     assert again.flag == few.flag
     assert again.reasons == few.reasons
@@ -106,9 +106,7 @@ def test_the_choice_is_reproducible_and_a_plan_keeps_it(few: Advice) -> None:
 @pytest.mark.parametrize(
     ("workload", "n"), [(Histogram(20), 20), (SecondMoment(4), 20), (Prefixes(16), 5)], ids=repr
 )
-def test_a_fit_is_not_advised_if_it_gains_nothing_on_one_public_data_set(
-    workload: Workload, n: int
-) -> None:
+def test_a_fit_is_not_advised_if_it_gains_nothing_on_one_public_data_set(workload, n):
     """For the histogram the fit equals the projection; in the other cases shrinking errs less."""
     found = advise(workload, n=n, privacy=PRIVACY, exact_only=True)
     rows = found.table[found.table.mechanism.str.startswith("Fitted")]
@@ -119,7 +117,7 @@ def test_a_fit_is_not_advised_if_it_gains_nothing_on_one_public_data_set(
     assert math.isfinite(found.table.simulated_rmse[0])
 
 
-def test_the_advised_fit_passes_every_limit_with_another_seed() -> None:
+def test_the_advised_fit_passes_every_limit_with_another_seed():
     workload = RandomSigns(40, 100, 0)
     trials = try_all(asked(workload, 20))
     ranked = ready_to_release(trials)
@@ -133,14 +131,14 @@ def test_the_advised_fit_passes_every_limit_with_another_seed() -> None:
     assert (np.array(gains) <= LIMITS).all()
 
 
-def test_with_many_records_nothing_is_simulated() -> None:
+def test_with_many_records_nothing_is_simulated():
     found = advise(TABLES, n=5000, privacy=PRIVACY, exact_only=True)
     assert found.table.simulated_rmse.isna().all()
     why = found.table.set_index("mechanism").why["Fitted(Hierarchical)"]
     assert f"less than {FEW}" in why
 
 
-def test_a_simulation_beyond_the_budget_is_left_out() -> None:
+def test_a_simulation_beyond_the_budget_is_left_out():
     trials = try_all(asked(TABLES, 200))
     ranked = ready_to_release(trials)
     name = "Fitted(Hierarchical)"
@@ -156,7 +154,7 @@ def test_a_simulation_beyond_the_budget_is_left_out() -> None:
         assert trials.refused[name].startswith(why)
 
 
-def test_public_data_sets_have_n_records_and_depend_on_the_workload_alone() -> None:
+def test_public_data_sets_have_n_records_and_depend_on_the_workload_alone():
     sums = [[prior.sums(TABLES, 37) for prior in public_datasets(TABLES, 37)] for _ in range(2)]
     np.testing.assert_array_equal(*sums)
     tables = len(TABLES.levels) * 7  # 56 tables, and the cells of each table sum to 37

@@ -64,7 +64,7 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("call", list(CALLS))
-def test_wrong_types_are_named(call: str) -> None:
+def test_wrong_types_are_named(call):
     function, message = CALLS[call]
     with pytest.raises(ValueError, match=message):
         function()

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ ONE_QUERY = Explicit(np.array([[0.0, 1.0]]))
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 9, 16, 27, 40])
-def test_the_mean_error_is_that_of_the_best_mechanism(steps: int, epsilon: float) -> None:
+def test_the_mean_error_is_that_of_the_best_mechanism(steps, epsilon):
     """Whole numbers suffice as outputs, because the loss |y - t| is linear between them."""
     if epsilon * steps > 64:
         steps = 20
@@ -46,9 +45,7 @@ def test_the_mean_error_is_that_of_the_best_mechanism(steps: int, epsilon: float
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize(("steps", "fine"), [(1, 16), (2, 16), (3, 16), (5, 16), (8, 16), (40, 2)])
-def test_the_squared_error_is_that_of_the_best_mechanism(
-    steps: int, epsilon: float, fine: int
-) -> None:
+def test_the_squared_error_is_that_of_the_best_mechanism(steps, epsilon, fine):
     """Outputs h = 1 / `fine` apart raise the least squared error by at most h^2 / 4."""
     best = least_count_error(steps, epsilon, 2, 1 / fine)
     risk = private_line(steps, epsilon, 2).risk
@@ -57,7 +54,7 @@ def test_the_squared_error_is_that_of_the_best_mechanism(
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("n", [1, 2, 6, 13, 21, 34, 40])
-def test_one_query_needs_the_records_of_the_best_mechanism(n: int, epsilon: float) -> None:
+def test_one_query_needs_the_records_of_the_best_mechanism(n, epsilon):
     """The bound excludes n records for an error 1% below the best one, but not for one above it."""
     best = least_count_error(n, epsilon, 1) / n
     bound = orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=0.99 * best)
@@ -72,7 +69,7 @@ def test_one_query_needs_the_records_of_the_best_mechanism(n: int, epsilon: floa
 
 @pytest.mark.parametrize("moment", [1, 2])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_longer_lines_are_no_weaker(epsilon: float, moment: int) -> None:
+def test_longer_lines_are_no_weaker(epsilon, moment):
     """A long line contains the longest line for which the program is solved."""
     risks = [private_line(LONGEST + i, epsilon, moment).risk for i in (0, 1, 24)]
     assert risks == sorted(risks)
@@ -112,9 +109,7 @@ def least_of_multisets(workload: Workload, n: int, epsilon: float, metric: Metri
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("metric", [MeanL2(), RMS(), WorstCase()], ids=lambda metric: metric.name)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_no_lower_bound_excludes_the_best_mechanism(
-    name: str, metric: Metric, epsilon: float
-) -> None:
+def test_no_lower_bound_excludes_the_best_mechanism(name, metric, epsilon):
     """n records are enough for the error of the best mechanism, so n must not be excluded.
 
     For half this error, the lower bounds exclude n records for some n. So bounds that are too large
@@ -168,7 +163,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 @pytest.mark.parametrize("change", FORGED)
-def test_forged_allowances_are_rejected(change: str, tmp_path: Path) -> None:
+def test_forged_allowances_are_rejected(change, tmp_path):
     bound = orthogonal_lines_bound(ONE_QUERY, epsilon=0.5, alpha=0.05, metric=MeanL2())
     path = saved(bound, tmp_path)
     assert check_certificate(path).records == bound.value

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,20 +79,20 @@ def part(work: int = 10**9, **values: Any) -> Part:
 
 
 @pytest.mark.parametrize("begin", [0, (1 << 20) - 60, 1 << 20, (1 << 21) - 60])
-def test_primes_are_those_of_trial_division(begin: int) -> None:
+def test_primes_are_those_of_trial_division(begin):
     for n in range(begin, begin + 120):
         divides = any(n % f == 0 for f in range(2, math.isqrt(n) + 1))
         assert _is_prime(n) is (n > 1 and not divides), n
 
 
-def test_large_primes_and_numbers_that_pass_for_primes_to_small_bases() -> None:
+def test_large_primes_and_numbers_that_pass_for_primes_to_small_bases():
     assert _is_prime((1 << 61) - 1)
     for composite in (3215031751, 3825123056546413051, (1 << 61) + 2):
         assert not _is_prime(composite)
 
 
 @pytest.mark.parametrize("side", [2, 4, 16])
-def test_blocks_that_are_not_orthogonal_are_rejected(side: int) -> None:
+def test_blocks_that_are_not_orthogonal_are_rejected(side):
     columns = _half_hadamard(side)
     _check_orthogonal(columns)
     flipped = columns.copy()
@@ -111,7 +110,7 @@ def blocks_of(prime: int, side: int = 4) -> Part:
 
 
 @pytest.mark.parametrize("side", [4, 8, 16])
-def test_blocks_are_as_far_apart_as_the_sheet_says(side: int) -> None:
+def test_blocks_are_as_far_apart_as_the_sheet_says(side):
     """JL-T25 for l = 2 and s = 3: two words of weight 2 differ between data sets."""
     found = verify_blocks(blocks_of(3, side), ROOT).separation
     expected = math.sqrt(2 * 2 * side / 4 / math.comb(side + 4, 2)) / 3
@@ -129,13 +128,13 @@ def test_blocks_are_as_far_apart_as_the_sheet_says(side: int) -> None:
         (LARGEST, [3.0, 2.0]),
     ],
 )
-def test_a_measure_is_that_of_each_row(measure: Any, lengths: list[float]) -> None:
+def test_a_measure_is_that_of_each_row(measure, lengths):
     """The error of largest modulus is negative in the first row and positive in the second row."""
     found = measure.norm(np.array([[-3.0, 1.0], [-1.0, 2.0]]))
     np.testing.assert_allclose(found, lengths, rtol=1e-15)
 
 
-def test_the_distance_of_data_sets_is_the_largest() -> None:
+def test_the_distance_of_data_sets_is_the_largest():
     assert _largest_distance(np.array([[0, 0], [0, 1], [2, 3]])) == 2
     assert _largest_distance(np.array([[0, 0, 1], [0, 1, 1]])) == 1
     for single, distance in (([4], 0), ([4, 4], 0), ([4, 5], 1), ([4, 5, 6], 1)):
@@ -143,7 +142,7 @@ def test_the_distance_of_data_sets_is_the_largest() -> None:
 
 
 @pytest.mark.parametrize("k", [1, 2])
-def test_listed_and_constructed_packings_of_marginals_are_of_one_workload(k: int) -> None:
+def test_listed_and_constructed_packings_of_marginals_are_of_one_workload(k):
     workload = {"name": "marginals", "d": 3, "k": k}
     listing = answers_of(part(workload=workload, elements=[[0, 1, 1]]))
     assert listing.subject == _marginals_subject(3, k)
@@ -168,7 +167,7 @@ def known_of(points: int, spacing: float) -> Part:
     return part(known=[known])
 
 
-def test_what_is_just_allowed_is_accepted() -> None:
+def test_what_is_just_allowed_is_accepted():
     assert len(generators_of(part(generators=[[1, 0]] * 20))) == 20
     assert verify_blocks(blocks_of(3), ROOT).size == 3
     np.testing.assert_array_equal(answers_of(tables_of([1, 2])).answers.sum(axis=1), [2, 2])
@@ -214,7 +213,7 @@ REJECTED: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_what_proves_nothing_is_rejected(name: str) -> None:
+def test_what_proves_nothing_is_rejected(name):
     call, message = REJECTED[name]
     with pytest.raises(CertificateRejected, match=message):
         call()
@@ -264,7 +263,7 @@ COSTS: dict[str, tuple[Callable[[int], object], int]] = {
 
 
 @pytest.mark.parametrize("name", COSTS)
-def test_work_is_paid_for_by_its_size(name: str) -> None:
+def test_work_is_paid_for_by_its_size(name):
     done, cost = COSTS[name]
     done(cost)
     with pytest.raises(CertificateRejected, match="takes too long"):
@@ -272,7 +271,7 @@ def test_work_is_paid_for_by_its_size(name: str) -> None:
 
 
 @pytest.mark.parametrize("changes", [1, 3])
-def test_chi_square_is_computed_for_losses_up_to_the_limit(changes: int) -> None:
+def test_chi_square_is_computed_for_losses_up_to_the_limit(changes):
     rho = MOST_LOSS / (2 * changes**2)
     below = Guarantee(0.0, 0.0, rho * (1 - 1e-9)).chi_square(changes)
     assert math.log1p(below) == pytest.approx(MOST_LOSS, rel=1e-8)
@@ -284,7 +283,7 @@ def test_chi_square_is_computed_for_losses_up_to_the_limit(changes: int) -> None
 
 
 @pytest.mark.parametrize("share", [-0.001, 0.9, 1.1])
-def test_a_stated_failure_is_that_of_the_union_bound(share: float) -> None:
+def test_a_stated_failure_is_that_of_the_union_bound(share):
     """The stated probability may be slightly above the computed one, e^-100 here, but not below.
 
     The logarithm of the stated probability may be larger by about 101 `CLOSE`.
@@ -306,9 +305,7 @@ def verified_signs(sets: Sets) -> VerifiedPacking:
 
 
 @pytest.mark.parametrize("log_count", [math.log(3), 5.7, math.log(10**9 + 7), 29.0, 33.3, 36.0])
-def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(
-    log_count: float,
-) -> None:
+def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(log_count):
     """The union bound counts e^(2 L) / 2 pairs for L = `log_count`; M sets have M (M - 1) / 2.
 
     So M is at most the solution of M (M - 1) = e^(2 L), and the checker's ln M is at most the
@@ -323,7 +320,7 @@ def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(
 
 
 @pytest.mark.parametrize(("prime", "degree"), [(17, 2), (9973, 3), (99991, 3), (65537, 3)])
-def test_random_signs_have_no_more_sets_than_words(prime: int, degree: int) -> None:
+def test_random_signs_have_no_more_sets_than_words(prime, degree):
     sets = reed_solomon_sets(ReedSolomon(prime, 4, degree))
     assert verified_signs(sets).log_count == math.log(prime**degree)
 
@@ -352,9 +349,7 @@ NO_GAP = 2 / (2 * 3)
         (1 + (1 - 5e-15) * NO_GAP, 3, 6, 19, "not all numbers of records"),
     ],
 )
-def test_the_excluded_numbers_of_records(
-    rho: float, size: int, first: int, last: int, message: str | None
-) -> None:
+def test_the_excluded_numbers_of_records(rho, size, first, last, message):
     written = part(first=first, last=last)
     if message is None:
         assert _check_range(written, rho, size, 5) == (first, last)
@@ -398,21 +393,21 @@ def rung_of(
     return Part(values, Work(10**6)), packing_of(math.log(count), 1, 1.0, 1e-12), problem
 
 
-def test_copies_beyond_what_privacy_excludes_are_rejected() -> None:
+def test_copies_beyond_what_privacy_excludes_are_rejected():
     """At epsilon = 1, the distance must be below ln 7 = 1.95, but two copies have distance 2."""
     assert _check_packing(*rung_of(8, 1)) == (1, 24)
     with pytest.raises(CertificateRejected, match="not below"):
         _check_packing(*rung_of(8, 2))
 
 
-def test_a_packing_has_two_data_sets_or_more() -> None:
+def test_a_packing_has_two_data_sets_or_more():
     """Two data sets are enough. Their distance 1 is below the limit, which is ln 2 / 0.5 = 1.39."""
     assert _check_packing(*rung_of(2, 1, epsilon=0.5, factor=6.0)) == (1, 16)
     with pytest.raises(CertificateRejected, match="a packing needs at least two data sets"):
         _check_packing(*rung_of(1, 1, epsilon=0.5, factor=6.0))
 
 
-def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected() -> None:
+def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected():
     """In float64 rho - 1 is 2% too large, so the least number of copies seems 2% smaller."""
     separation, required = 0.05007953439896985, 0.050079534398969776
     rho = separation / required
@@ -448,7 +443,7 @@ def nearly_cancelled(factor: float, epsilon: float) -> Bound:
 
 
 @pytest.mark.parametrize("factor", [2.0202020202057906, 2.0202020202057924, 2.020202020205794])
-def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor: float, tmp_path: Path) -> None:
+def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor, tmp_path):
     """ln(M - 1) and the log odds are about 4.6, and their sum is 1.9e-10.
 
     In float64 the sum is 6e-6 of itself too large. An epsilon between the exact sum and the
@@ -479,9 +474,7 @@ def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor: float, tmp_
 
 @pytest.mark.parametrize("share", [1e-10, 1e-9, 1e-6, 1e-3])
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-9, 1e-3])
-def test_honest_certificates_with_nearly_equal_terms_are_confirmed(
-    share: float, epsilon: float, tmp_path: Path
-) -> None:
+def test_honest_certificates_with_nearly_equal_terms_are_confirmed(share, epsilon, tmp_path):
     """The margin of the library is above that of the checker, however nearly the terms cancel."""
     factor = 2 + 2 / 99 * (1 + share)
     if share < 2 * epsilon:
@@ -493,7 +486,7 @@ def test_honest_certificates_with_nearly_equal_terms_are_confirmed(
 
 
 @pytest.mark.parametrize("half", [1 + 2.0**-26, 1 + 3 * 2.0**-27, 1 + 1e-8, 1.1, 3.0])
-def test_log_odds_keep_their_digits_near_the_least_factor(half: float) -> None:
+def test_log_odds_keep_their_digits_near_the_least_factor(half):
     with localcontext() as context:
         context.prec = 60
         exact = float((Decimal(half) ** 2 - 1).ln())
@@ -503,7 +496,7 @@ def test_log_odds_keep_their_digits_near_the_least_factor(half: float) -> None:
 
 
 @pytest.mark.parametrize("excess", [1e-6, 3e-6, 7e-6, 2e-5])
-def test_honest_ranges_with_rho_near_one_are_confirmed(excess: float) -> None:
+def test_honest_ranges_with_rho_near_one_are_confirmed(excess):
     """The least number of copies is about 3 / (4 excess), and sensitive to the margin of rho."""
     sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
     packing = Packing(Explicit(np.eye(12)), np.arange(12), sets, "four of twelve")
@@ -520,7 +513,7 @@ def test_honest_ranges_with_rho_near_one_are_confirmed(excess: float) -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, False, "1", [1.0], {}, [], {"a": {}}, "text"])
-def test_what_is_no_number_or_list_is_not_read_as_one(value: object) -> None:
+def test_what_is_no_number_or_list_is_not_read_as_one(value):
     values = part(x=value)
     for read_value, message in (
         (values.number, "x is not a finite number"),
@@ -531,7 +524,7 @@ def test_what_is_no_number_or_list_is_not_read_as_one(value: object) -> None:
             read_value("x")
 
 
-def test_values_are_nested_up_to_a_limit() -> None:
+def test_values_are_nested_up_to_a_limit():
     value: Any = 1.0
     for _ in range(MAX_DEPTH + 1):
         value = [value]
@@ -539,7 +532,7 @@ def test_values_are_nested_up_to_a_limit() -> None:
     assert not _depth_is_limited({"a": value})
 
 
-def test_a_file_without_digest_is_rejected(tmp_path: Path) -> None:
+def test_a_file_without_digest_is_rejected(tmp_path):
     path = tmp_path / "bound.json"
     path.write_text('{"format": "geomdp packing certificate", "version": 1, "arrays": []}')
     with pytest.raises(CertificateRejected, match="the digest does not match"):

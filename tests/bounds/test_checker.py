@@ -132,7 +132,7 @@ def rejected(path: Path, document: Document, reason: str = ".") -> None:
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_certificates_are_confirmed(name: str, tmp_path: Path) -> None:
+def test_certificates_are_confirmed(name, tmp_path):
     bound = BOUNDS[name]()
     path = saved(bound, tmp_path)
     checked = check_certificate(path)
@@ -163,7 +163,7 @@ def rungs_constants(document: Document) -> list[tuple[Document, str]]:
 @pytest.mark.parametrize(
     "name", ["Hamming", "add/remove", "histogram", "blocks", "random signs", "code words"]
 )
-def test_every_changed_constant_is_rejected(name: str, tmp_path: Path) -> None:
+def test_every_changed_constant_is_rejected(name, tmp_path):
     path = saved(BOUNDS[name](), tmp_path)
     original = json.loads(path.read_text())
     for i in range(len(rungs_constants(original))):
@@ -180,7 +180,7 @@ def test_every_changed_constant_is_rejected(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["blocks", "random signs", "code words", "two sizes of sets"])
-def test_every_changed_number_of_a_family_is_rejected(name: str, tmp_path: Path) -> None:
+def test_every_changed_number_of_a_family_is_rejected(name, tmp_path):
     path = saved(BOUNDS[name](), tmp_path)
     original = json.loads(path.read_text())
 
@@ -203,7 +203,7 @@ def test_every_changed_number_of_a_family_is_rejected(name: str, tmp_path: Path)
             rejected(path, changed)
 
 
-def test_changed_data_sets_answers_and_elements_are_rejected(tmp_path: Path) -> None:
+def test_changed_data_sets_answers_and_elements_are_rejected(tmp_path):
     path = saved(BOUNDS["Hamming"](), tmp_path)
     original = json.loads(path.read_text())
 
@@ -227,7 +227,7 @@ def test_changed_data_sets_answers_and_elements_are_rejected(tmp_path: Path) -> 
         check_certificate(path)
 
 
-def test_changed_large_arrays_are_rejected(tmp_path: Path) -> None:
+def test_changed_large_arrays_are_rejected(tmp_path):
     path = saved(BOUNDS["large"](), tmp_path)
     document = json.loads(path.read_text())
     beside = path.with_suffix(".npz")
@@ -241,7 +241,7 @@ def test_changed_large_arrays_are_rejected(tmp_path: Path) -> None:
     rejected(path, document, "separation is 0")
 
 
-def test_a_missing_rung_and_rungs_of_two_workloads_are_rejected(tmp_path: Path) -> None:
+def test_a_missing_rung_and_rungs_of_two_workloads_are_rejected(tmp_path):
     path = saved(BOUNDS["blocks"](), tmp_path)
     document = json.loads(path.read_text())
     assert len(document["rungs"]) > 1
@@ -256,7 +256,7 @@ def test_a_missing_rung_and_rungs_of_two_workloads_are_rejected(tmp_path: Path) 
 # --- independence and the command ------------------------------------------------------------
 
 
-def test_the_checker_imports_nothing_else_of_geomdp() -> None:
+def test_the_checker_imports_nothing_else_of_geomdp():
     folder = Path(geomdp.bounds.checker.__file__).parent
     for source in folder.glob("*.py"):
         for node in ast.walk(ast.parse(source.read_text())):
@@ -270,9 +270,7 @@ def test_the_checker_imports_nothing_else_of_geomdp() -> None:
                     assert not name.startswith("geomdp") or name.startswith("geomdp.bounds.checker")
 
 
-def test_the_command_prints_and_exits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_and_exits(tmp_path, monkeypatch, capsys):
     path = saved(BOUNDS["Hamming"](), tmp_path)
 
     def run(name: str) -> tuple[object, str, str]:
@@ -299,7 +297,7 @@ def test_the_command_prints_and_exits(
     assert "No such file" in err
 
 
-def test_certificates_are_written_as_json_only(tmp_path: Path) -> None:
+def test_certificates_are_written_as_json_only(tmp_path):
     certificate = BOUNDS["Hamming"]().certificate
     assert isinstance(certificate, Certificate)
     with pytest.raises(ValueError, match=r"must end in \.json"):
@@ -307,7 +305,7 @@ def test_certificates_are_written_as_json_only(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_small_certificate_may_follow_a_large_one(tmp_path: Path) -> None:
+def test_a_small_certificate_may_follow_a_large_one(tmp_path):
     path = saved(BOUNDS["large"](), tmp_path)
     assert path.with_suffix(".npz").exists()
     assert saved(BOUNDS["Hamming"](), tmp_path) == path
@@ -324,7 +322,7 @@ def test_a_small_certificate_may_follow_a_large_one(tmp_path: Path) -> None:
         ({"type": "singletons", "log_count": 10**400}, "log_count is not a finite number"),
     ],
 )
-def test_sets_beyond_all_sizes_are_rejected(sets: Document, reason: str, tmp_path: Path) -> None:
+def test_sets_beyond_all_sizes_are_rejected(sets, reason, tmp_path):
     path = saved(two_sets(), tmp_path)
     document = json.loads(path.read_text())
     document["rungs"][0]["family"]["sets"] = sets
@@ -343,7 +341,7 @@ def test_sets_beyond_all_sizes_are_rejected(sets: Document, reason: str, tmp_pat
         {"lower_bound": 10**400},
     ],
 )
-def test_nonsense_is_rejected(change: Document, tmp_path: Path) -> None:
+def test_nonsense_is_rejected(change, tmp_path):
     path = saved(BOUNDS["Hamming"](), tmp_path)
     rejected(path, json.loads(path.read_text()) | change)
 
@@ -375,13 +373,11 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_a_statement_names_the_workload_the_error_and_the_records(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_statement_names_the_workload_the_error_and_the_records(name, tmp_path):
     assert check_certificate(saved(BOUNDS[name](), tmp_path)).statement == STATEMENTS[name]
 
 
-def test_what_is_sampled_or_taken_is_said(tmp_path: Path) -> None:
+def test_what_is_sampled_or_taken_is_said(tmp_path):
     explicit = check_certificate(saved(BOUNDS["explicit"](), tmp_path))
     assert explicit.conditions == (
         "the answers of the elements are those of the file, all of one workload",
@@ -397,7 +393,7 @@ def test_what_is_sampled_or_taken_is_said(tmp_path: Path) -> None:
     assert proved.conditions == ()
 
 
-def test_words_and_blocks_are_counted(tmp_path: Path) -> None:
+def test_words_and_blocks_are_counted(tmp_path):
     """Nine generators give 2^9 words; data sets of the last rung have 9 records and 9 blocks."""
     path = saved(BOUNDS["width 3"](), tmp_path)
     families = [rung["family"] for rung in json.loads(path.read_text())["rungs"]]
@@ -460,7 +456,7 @@ def document_of(*rungs: dict[str, Any]) -> Part:
     return Part(values, Work(10**6))
 
 
-def test_rungs_of_lines_are_for_one_workload() -> None:
+def test_rungs_of_lines_are_for_one_workload():
     """Answers of the two elements are 1 apart for prefixes, and sqrt 2 apart for a histogram."""
     short, long = one_line("prefixes", 1.0), one_line("histogram", math.sqrt(2))
     for rung, name, records in ((short, "prefixes", 19), (long, "histogram", 26)):

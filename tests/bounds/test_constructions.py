@@ -43,7 +43,7 @@ METRIC = MeanL2()
 # --- codes -----------------------------------------------------------------------------------
 
 
-def test_primes() -> None:
+def test_primes():
     small = [n for n in range(200) if n > 1 and all(n % f for f in range(2, n))]
     assert [n for n in range(2, 200) if prime_at_most(n) == n] == small
     # 561 is a Carmichael number. 3215031751 is a strong pseudoprime to the bases 2, 3, 5 and 7.
@@ -55,7 +55,7 @@ def test_primes() -> None:
 
 
 @pytest.mark.parametrize(("prime", "length", "degree"), [(7, 5, 2), (11, 6, 3), (5, 5, 5)])
-def test_reed_solomon_words_differ_as_promised(prime: int, length: int, degree: int) -> None:
+def test_reed_solomon_words_differ_as_promised(prime, length, degree):
     code = ReedSolomon(prime, length, degree)
     words = code.words()
     assert len(words) == prime**degree == round(math.exp(code.log_count))
@@ -63,13 +63,13 @@ def test_reed_solomon_words_differ_as_promised(prime: int, length: int, degree: 
     assert differing == code.differing
 
 
-def test_large_fields_do_not_overflow() -> None:
+def test_large_fields_do_not_overflow():
     prime = prime_at_most(1 << 59)
     words = ReedSolomon(prime, 3, 3).evaluate(np.array([[5, prime - 1, prime - 2]]))
     assert words.tolist() == [[5, 5 - 1 - 2, 5 - 2 - 8 + prime]]
 
 
-def test_codes_have_their_distance() -> None:
+def test_codes_have_their_distance():
     code = greedy_code(15, 5)
     words = code.words(np.arange(code.count))
     assert code.count >= 64
@@ -82,7 +82,7 @@ def test_codes_have_their_distance() -> None:
 # --- JL-T24 ----------------------------------------------------------------------------------
 
 
-def test_reed_solomon_sets_of_the_sheet() -> None:
+def test_reed_solomon_sets_of_the_sheet():
     family = reed_solomon_sets(ReedSolomon(11, 6, 3))
     sets = family.elements(family.code.words())
     assert sets.shape == (1331, 6)
@@ -92,7 +92,7 @@ def test_reed_solomon_sets_of_the_sheet() -> None:
     assert family.difference == 2 * (6 - 2)
 
 
-def test_reed_solomon_sets_have_element_numbers_within_int64() -> None:
+def test_reed_solomon_sets_have_element_numbers_within_int64():
     prime = prime_at_most(1 << 59)
     word = ReedSolomon(prime, 16, 2).evaluate(np.array([[prime - 1, 0]]))
     largest = reed_solomon_sets(ReedSolomon(prime, 16, 2)).elements(word).max()
@@ -100,7 +100,7 @@ def test_reed_solomon_sets_have_element_numbers_within_int64() -> None:
 
 
 @pytest.mark.statistical
-def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None:
+def test_listed_random_sign_sets_are_separated_as_the_union_bound_says():
     # The bound fails for a random sign matrix with probability at most `failure`.
     sets = reed_solomon_sets(ReedSolomon(7, 4, 2))
     failure, failed, draws = 2.0**-10, 0, 12
@@ -115,7 +115,7 @@ def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None
     binomial_below(failed, draws, failure)
 
 
-def test_the_moment_bound_holds_for_flat_vectors() -> None:
+def test_the_moment_bound_holds_for_flat_vectors():
     # Let v be 1 / sqrt(w) on w <= 2 s elements and 0 elsewhere, and Y = <signs, v>. The moment
     # bound is E e^(-x Y^2) <= 1 - x + (3 - 1/s) x^2 / 2.
     for size in (1, 2, 3):
@@ -128,7 +128,7 @@ def test_the_moment_bound_holds_for_flat_vectors() -> None:
                 assert exact <= math.exp(-rate(1.0, tilt, size)) * (1 + 1e-14)
 
 
-def test_too_many_sets_for_the_queries_are_refused() -> None:
+def test_too_many_sets_for_the_queries_are_refused():
     with pytest.raises(SideConditionError, match="fewer sets or more queries"):
         RandomSignSets(10, reed_solomon_sets(ReedSolomon(11, 6, 3)))
     with pytest.raises(SideConditionError, match="more queries"):
@@ -137,12 +137,12 @@ def test_too_many_sets_for_the_queries_are_refused() -> None:
         random_sign_bound(1000, 50.0, epsilon=1.0, alpha=0.6)
 
 
-def test_packings_have_a_whole_number_of_sets() -> None:
+def test_packings_have_a_whole_number_of_sets():
     # e^2.5 = 12.18 is rounded down to 12 elements, so each element has 11 others.
     assert RandomSignSets(500, singletons(2.5)).log_others == pytest.approx(math.log(11), rel=1e-14)
 
 
-def test_universes_beyond_any_list() -> None:
+def test_universes_beyond_any_list():
     family = RandomSignSets(40_000, singletons(1000.0))
     assert family.log_others == 1000.0
     bound = certify([family], epsilon=1.0, alpha=0.01)
@@ -155,7 +155,7 @@ def test_universes_beyond_any_list() -> None:
 # --- JL-T25 ----------------------------------------------------------------------------------
 
 
-def test_gilbert_varshamov_words_give_the_bound_of_width_one() -> None:
+def test_gilbert_varshamov_words_give_the_bound_of_width_one():
     # Hamming distance d / 4 gives a separation of 1/2. The bound is ln(M - 1) / (8 alpha epsilon)
     # up to rounding.
     inner = greedy_code(16, 4)
@@ -165,7 +165,7 @@ def test_gilbert_varshamov_words_give_the_bound_of_width_one() -> None:
     assert bound.value == pytest.approx(family.log_others / (8 * 0.001 * 0.01), rel=2e-3)
 
 
-def test_listed_code_words_are_separated() -> None:
+def test_listed_code_words_are_separated():
     inner = greedy_code(6, 1)
     family = CodeWords(20, ReedSolomon(31, 3, 2), inner)
     written = family.inner.words(family.outer.words().ravel()).reshape(961, -1)
@@ -190,7 +190,7 @@ def block_records(family: MarginalBlocks, words: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("width", "attributes"), [(2, 16), (3, 12)])
-def test_projected_identity_of_the_sheet(width: int, attributes: int) -> None:
+def test_projected_identity_of_the_sheet(width, attributes):
     # P subtracts the mean of a part. The Kronecker product P x ... x P x I maps differences of data
     # sets to vectors with exactly the length that the formula sheet states.
     part = 8 if width == 2 else 4
@@ -224,7 +224,7 @@ def test_projected_identity_of_the_sheet(width: int, attributes: int) -> None:
     ],
     ids=["one word", "two words", "width 3"],
 )
-def test_listed_marginal_blocks_are_separated(family: MarginalBlocks) -> None:
+def test_listed_marginal_blocks_are_separated(family):
     records = block_records(family, family.functions.words())
     elements, rows = np.unique(records.reshape(-1, family.attributes), axis=0, return_inverse=True)
     listed = Packing(
@@ -237,7 +237,7 @@ def test_listed_marginal_blocks_are_separated(family: MarginalBlocks) -> None:
     assert listed.log_others == pytest.approx(family.log_others, rel=1e-12)
 
 
-def test_impossible_marginal_bounds_are_refused() -> None:
+def test_impossible_marginal_bounds_are_refused():
     with pytest.raises(SideConditionError, match="separation must be at least"):
         marginal_bound(16, 2, epsilon=1.0, alpha=0.4)
     with pytest.raises(ValueError, match="width"):
@@ -247,7 +247,7 @@ def test_impossible_marginal_bounds_are_refused() -> None:
 # --- separated sets and cliques --------------------------------------------------------------
 
 
-def test_largest_separated_sets_by_brute_force() -> None:
+def test_largest_separated_sets_by_brute_force():
     rng = np.random.default_rng(1)
     for _ in range(20):
         points = rng.random((9, 2))
@@ -263,7 +263,7 @@ def test_largest_separated_sets_by_brute_force() -> None:
         assert len(found) == max(sizes)
 
 
-def test_separated_sets_of_the_cube() -> None:
+def test_separated_sets_of_the_cube():
     # A largest subset of {0, 1}^7 with pairwise Hamming distance at least 3 is the Hamming code of
     # 16 words.
     cube = np.array(list(itertools.product((0.0, 1.0), repeat=7)))
@@ -277,7 +277,7 @@ def test_separated_sets_of_the_cube() -> None:
 
 
 @pytest.mark.parametrize("width", range(1, 7))
-def test_marginals_of_any_width_have_a_bound_or_a_reason(width: int) -> None:
+def test_marginals_of_any_width_have_a_bound_or_a_reason(width):
     """Each part of a block needs two attributes, and a code of four words needs two bits."""
     for attributes in range(width, 2 * width):
         with pytest.raises(SideConditionError, match=f"^{attributes} attributes are too few"):

@@ -109,7 +109,7 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_undamaged_files_are_accepted(method: int, tmp_path: Path) -> None:
+def test_undamaged_files_are_accepted(method, tmp_path):
     path = certificate_beside(archive(HEADER, method), tmp_path)
     assert check_certificate(path).records == bound().value
     stored = read_arrays(path.with_suffix(".npz"), ("a",))
@@ -117,7 +117,7 @@ def test_undamaged_files_are_accepted(method: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_malformed_headers_are_rejected(name: str, tmp_path: Path) -> None:
+def test_malformed_headers_are_rejected(name, tmp_path):
     path = certificate_beside(archive(HEADERS[name]), tmp_path)
     with pytest.raises(CertificateRejected):
         check_certificate(path)
@@ -125,12 +125,12 @@ def test_malformed_headers_are_rejected(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Reading .* created on Python 2")
-def test_a_header_of_python_2_proves_nothing_else(tmp_path: Path) -> None:
+def test_a_header_of_python_2_proves_nothing_else(tmp_path):
     """NumPy reads such a header with a warning, and the numbers are the same."""
     harmless(archive(HEADER.replace("8,", "8L,")), tmp_path)
 
 
-def test_changed_headers_prove_nothing_else(tmp_path: Path) -> None:
+def test_changed_headers_prove_nothing_else(tmp_path):
     rng = np.random.default_rng(0)
     for _ in range(200):
         header = HEADER
@@ -142,7 +142,7 @@ def test_changed_headers_prove_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_changed_archives_prove_nothing_else(method: int, tmp_path: Path) -> None:
+def test_changed_archives_prove_nothing_else(method, tmp_path):
     rng = np.random.default_rng(0)
     whole = archive(HEADER, method)
     for _ in range(80):

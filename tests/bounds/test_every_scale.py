@@ -112,7 +112,7 @@ def accepted(bound: Bound, folder: Path) -> None:
     assert check_certificate(saved(bound, folder)).records == bound.records > 0
 
 
-def test_every_lower_bound_has_a_row() -> None:
+def test_every_lower_bound_has_a_row():
     """A new public function that returns a `Bound` needs a row in one of the tables."""
     found = {
         name
@@ -138,7 +138,7 @@ def check_scales(matrix: str, name: str, scales: list[float], folder: Path) -> l
 
 @pytest.mark.parametrize("name", SCALED)
 @pytest.mark.parametrize("matrix", ["unit vectors", "offset"])
-def test_bounds_are_accepted_at_every_scale(matrix: str, name: str, tmp_path: Path) -> None:
+def test_bounds_are_accepted_at_every_scale(matrix, name, tmp_path):
     """A power of two as unit changes no digit, so the bound is the same number of records."""
     found = [
         check_scales(matrix, name, [scale], tmp_path) for scale in (POWERS[0], 4.0, POWERS[-1])
@@ -149,7 +149,7 @@ def test_bounds_are_accepted_at_every_scale(matrix: str, name: str, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCALED)
 @pytest.mark.parametrize("matrix", MATRICES)
-def test_all_bounds_are_accepted_at_all_scales(matrix: str, name: str, tmp_path: Path) -> None:
+def test_all_bounds_are_accepted_at_all_scales(matrix, name, tmp_path):
     found = [check_scales(matrix, name, [scale], tmp_path) for scale in POWERS]
     assert all(records == found[0] for records in found)
     check_scales(matrix, name, SCALES, tmp_path)
@@ -157,12 +157,12 @@ def test_all_bounds_are_accepted_at_all_scales(matrix: str, name: str, tmp_path:
 
 @pytest.mark.parametrize("name", FIXED)
 @pytest.mark.parametrize("metric", METRICS)
-def test_bounds_for_named_queries_are_accepted(name: str, metric: Metric, tmp_path: Path) -> None:
+def test_bounds_for_named_queries_are_accepted(name, metric, tmp_path):
     accepted(FIXED[name](metric), tmp_path)
 
 
 @pytest.mark.parametrize("power", [-310, -270, 257, 310])
-def test_lines_and_brackets_do_not_depend_on_the_unit(power: int) -> None:
+def test_lines_and_brackets_do_not_depend_on_the_unit(power):
     """The search for lines multiplies up to four answers, here 1e-93, 1e-81, 1e77 and 1e93."""
     matrix, unit = np.random.default_rng(0).integers(0, 4, size=(3, 6)), 2.0**power
     for metric in METRICS:
@@ -173,7 +173,7 @@ def test_lines_and_brackets_do_not_depend_on_the_unit(power: int) -> None:
 
 
 @pytest.mark.parametrize("power", [-196, 196])
-def test_brackets_do_not_depend_on_the_unit(power: int) -> None:
+def test_brackets_do_not_depend_on_the_unit(power):
     """Mechanisms are built for answers from 1e-60 to 1e60."""
     matrix, unit = np.random.default_rng(0).integers(0, 4, size=(2, 4)), 2.0**power
     one = gd.sample_complexity_bracket(Explicit(matrix), epsilon=1.0, alpha=0.1)
@@ -183,7 +183,7 @@ def test_brackets_do_not_depend_on_the_unit(power: int) -> None:
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1e90])
-def test_a_bracket_beyond_the_range_of_mechanisms_names_the_range(unit: float) -> None:
+def test_a_bracket_beyond_the_range_of_mechanisms_names_the_range(unit):
     with pytest.raises(ValueError, match=r"from 1e-60 to 1e\+60.*choose another unit"):
         gd.sample_complexity_bracket(Explicit(unit * np.eye(3)), epsilon=1.0, alpha=0.1 * unit)
 
@@ -209,9 +209,7 @@ def test_a_bracket_beyond_the_range_of_mechanisms_names_the_range(unit: float) -
     ],
     ids=["alpha", "scale", "seed"],
 )
-def test_what_the_checker_must_refuse_is_not_saved(
-    bound: Callable[[], Bound], reason: str, tmp_path: Path
-) -> None:
+def test_what_the_checker_must_refuse_is_not_saved(bound, reason, tmp_path):
     certificate = bound().certificate
     assert isinstance(certificate, Certificate)
     with pytest.raises(ValueError, match=reason):
@@ -219,7 +217,7 @@ def test_what_the_checker_must_refuse_is_not_saved(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_separation_that_lost_digits_by_cancellation_is_accepted(tmp_path: Path) -> None:
+def test_a_separation_that_lost_digits_by_cancellation_is_accepted(tmp_path):
     """The stated separation is 7% smaller than the true one: the rounding errors it allows for."""
     W = Explicit(2.0**42 + np.eye(4))
     packing = single_elements(W, np.arange(4), np.arange(4), "all")
@@ -228,9 +226,7 @@ def test_a_separation_that_lost_digits_by_cancellation_is_accepted(tmp_path: Pat
 
 
 @pytest.mark.parametrize("share", [0.92, 0.5])
-def test_a_smaller_separation_is_accepted_and_a_larger_one_is_not(
-    share: float, tmp_path: Path
-) -> None:
+def test_a_smaller_separation_is_accepted_and_a_larger_one_is_not(share, tmp_path):
     W = Explicit(np.eye(4))
     families = [single_elements(W, np.arange(4), np.arange(4), "all")]
     path = saved(certify(families, epsilon=0.01, alpha=0.01), tmp_path)
@@ -303,7 +299,7 @@ COSTLY: dict[str, Document] = {
 
 
 @pytest.mark.parametrize("name", COSTLY)
-def test_a_small_file_is_refused_before_its_work_is_done(name: str, tmp_path: Path) -> None:
+def test_a_small_file_is_refused_before_its_work_is_done(name, tmp_path):
     """The refused work is 4.5 million steps or more. The checker executes a hundredth of it."""
     path = saved(FIXED["marginal_bound"](MeanL2()), tmp_path)
     document: Document = json.loads(path.read_text())
@@ -316,7 +312,7 @@ def test_a_small_file_is_refused_before_its_work_is_done(name: str, tmp_path: Pa
         check_certificate(path)
 
 
-def test_the_lines_of_a_check_are_counted(tmp_path: Path) -> None:
+def test_the_lines_of_a_check_are_counted(tmp_path):
     """The count above would see work: a check of a small certificate exceeds a tiny limit."""
     path = saved(certified(Explicit(np.eye(4)), 0.01, MeanL2()), tmp_path)
     with pytest.raises(TooMuchWorkError), at_most_lines(10):

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ KINDS: tuple[type[GuessedElements], ...] = (SeparatedElements, DistantElements)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("loss", [0.1, 0.7, 2.0, 4.0])
-def test_no_mechanism_is_better(count: int, loss: float, metric: Metric) -> None:
+def test_no_mechanism_is_better(count, loss, metric):
     """For histograms, the outputs are a grid of the simplex, because best estimates lie in it."""
     (packed,) = [
         p for p in separated_elements(Histogram(count), metric.moment) if len(p.elements) == count
@@ -60,7 +59,7 @@ def test_no_mechanism_is_better(count: int, loss: float, metric: Metric) -> None
     assert 0.7 * best < packed.risk(loss) <= best * (1 + 1e-6)
 
 
-def test_close_elements_limit_the_risk() -> None:
+def test_close_elements_limit_the_risk():
     """An estimate can be near several close elements, so separation / sqrt 2 limits the risk."""
     answers = np.array([[0.0, 0.01, 0.02, 0.03, 1.0]])
     for packed in separated_elements(Explicit(answers), 2):
@@ -89,7 +88,7 @@ def best_of(answers: np.ndarray, metric: Metric, ratio: float, steps: int) -> fl
 @pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("loss", [0.1, 0.7, 2.0, 4.0])
-def test_no_mechanism_is_better_than_distances_say(count: int, loss: float, metric: Metric) -> None:
+def test_no_mechanism_is_better_than_distances_say(count, loss, metric):
     """The bound holds for histograms. For `WorstCase` it is the error of the best mechanism."""
     packed = sets_of(Histogram(count), metric, count)
     best = best_of(np.eye(count), metric, math.exp(loss), 5 if count < 4 else 3)
@@ -99,7 +98,7 @@ def test_no_mechanism_is_better_than_distances_say(count: int, loss: float, metr
 
 
 @pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
-def test_uneven_distances_exclude_no_mechanism(metric: Metric) -> None:
+def test_uneven_distances_exclude_no_mechanism(metric):
     """The bound holds for random answers; a grid of outputs can only increase the least error."""
     rng = np.random.default_rng(3)
     for loss in (0.3, 1.5, 4.0):
@@ -111,13 +110,13 @@ def test_uneven_distances_exclude_no_mechanism(metric: Metric) -> None:
                 assert packed.risk(loss) <= best * (1 + 1e-6)
 
 
-def test_prefixes_need_records_for_the_largest_error() -> None:
+def test_prefixes_need_records_for_the_largest_error():
     """4 copies of one of 64 elements prove an error of at least (4 / 2) / n, because e^4 < 63."""
     bound = guessing_bound(Prefixes(64), epsilon=1.0, alpha=0.03, metric=WorstCase())
     assert bound.value == math.floor(4 / 2 / 0.03)
 
 
-def test_a_privacy_loss_beyond_float64_proves_nothing() -> None:
+def test_a_privacy_loss_beyond_float64_proves_nothing():
     """e^800 overflows. For e^500 the bound on the error is positive, but below alpha = 1e-6."""
     for epsilon in (500.0, 800.0):
         assert guess_rungs(Histogram(512), Problem(epsilon, 1e-6, MeanL2())) == []
@@ -134,7 +133,7 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
+def test_no_exact_error_is_excluded(name, adjacency):
     """The excluded errors are below the errors of `Laplace` and `Ball`, which are known exactly."""
     W = WORKLOADS[name]()
     rungs = guess_rungs(W, Problem(0.5, 1e-4, RMS(), adjacency))
@@ -147,12 +146,12 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
             assert rung.constants["scale"] / rung.first < error
 
 
-def test_an_error_above_that_of_a_constant_is_not_excluded() -> None:
+def test_an_error_above_that_of_a_constant_is_not_excluded():
     with pytest.raises(SideConditionError, match="even with one record"):
         guessing_bound(Histogram(64), epsilon=0.1, alpha=0.125)
 
 
-def test_add_remove_counts_every_replacement_twice() -> None:
+def test_add_remove_counts_every_replacement_twice():
     twice, once = (
         guessing_bound(Histogram(16), epsilon=epsilon, alpha=0.02, adjacency=adjacency)
         for epsilon, adjacency in ((0.1, Adjacency.ADD_REMOVE), (0.2, Adjacency.REPLACE_ONE))
@@ -180,9 +179,7 @@ def bound_of(kind: type[GuessedElements], workload: Workload, problem: Problem) 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
 @pytest.mark.parametrize("kind", KINDS)
-def test_certificates_are_confirmed(
-    name: str, metric: Metric, kind: type[GuessedElements], tmp_path: Path
-) -> None:
+def test_certificates_are_confirmed(name, metric, kind, tmp_path):
     bound = bound_of(kind, WORKLOADS[name](), Problem(0.3, 0.02, metric))
     assert check_certificate(saved(bound, tmp_path)).records == bound.value > 0
 
@@ -239,9 +236,7 @@ ALL_FORGED = [
 @pytest.mark.parametrize(
     ("kind", "change"), [pytest.param(k, c[1], id=f"{k.__name__}: {c[0]}") for k, c in ALL_FORGED]
 )
-def test_forged_elements_are_rejected(
-    kind: type[GuessedElements], change: Callable[[dict[str, Any]], None], tmp_path: Path
-) -> None:
+def test_forged_elements_are_rejected(kind, change, tmp_path):
     bound = bound_of(kind, Histogram(16), Problem(0.1, 0.02, MeanL2()))
     path = saved(bound, tmp_path)
     document = json.loads(path.read_text())
@@ -251,7 +246,7 @@ def test_forged_elements_are_rejected(
     rejected(path, document)
 
 
-def test_the_checker_rounds_the_distance_of_elements_down(tmp_path: Path) -> None:
+def test_the_checker_rounds_the_distance_of_elements_down(tmp_path):
     """The answers are 0.49999999 apart, so the words "at least 0.5 apart" would be false."""
     workload = Explicit(0.99999998 * np.eye(8))  # distances sqrt(2 / 8) = 1/2 times 0.99999998
     bound = guessing_bound(workload, epsilon=0.1, alpha=0.02)

@@ -64,9 +64,7 @@ def changed(path: Path, change: Callable[[Document], object]) -> None:
 # --- false and empty claims ------------------------------------------------------------------
 
 
-def test_means_that_overflow_hide_no_equal_data_sets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_means_that_overflow_hide_no_equal_data_sets(tmp_path, monkeypatch):
     W, metric = Explicit(np.eye(3)), WorstCase()
     pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
     packings = [
@@ -105,14 +103,14 @@ def test_means_that_overflow_hide_no_equal_data_sets(
         rejected(path, "rung 1: a distance of two answers is not finite")
 
 
-def test_packings_refuse_answers_whose_means_overflow() -> None:
+def test_packings_refuse_answers_whose_means_overflow():
     W = Explicit(np.array([[1.7e308, 0.0, 1.0]]))
     packing = Packing(W, np.arange(3), np.array([[0, 0], [1, 1], [2, 2], [0, 0]]))
     with pytest.raises(ValueError, match=r"answers must be at most 1e\+100"):
         certify([packing], epsilon=1.0, alpha=0.01)
 
 
-def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) -> None:
+def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path):
     families = [RandomSignSets(500, sets, 0.9) for sets in (singletons(1.2), FOUR_OF_68)]
     problem = Problem(0.05, 0.01)
     rungs = tuple(packing_rung(family, problem) for family in families)
@@ -129,9 +127,7 @@ def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("queries", "log_count"), [(10**4, 20.0), (10**17, 30.0), (10**17, 1e15), (10**30, 1e20)]
 )
-def test_the_union_bound_holds_exactly_for_any_number_of_queries(
-    queries: int, log_count: float
-) -> None:
+def test_the_union_bound_holds_exactly_for_any_number_of_queries(queries, log_count):
     family = RandomSignSets(queries, singletons(log_count), 1e-6)
     with localcontext() as context:
         context.prec = 100
@@ -144,7 +140,7 @@ def test_the_union_bound_holds_exactly_for_any_number_of_queries(
         assert failure <= Decimal(family.failure).ln()
 
 
-def test_a_deviation_too_small_for_many_queries_is_rejected(tmp_path: Path) -> None:
+def test_a_deviation_too_small_for_many_queries_is_rejected(tmp_path):
     problem = Problem(1e-3, 1e-3)
     family = RandomSignSets(10**17, singletons(1e15), 1e-6)
     path = tmp_path / "many.json"
@@ -158,7 +154,7 @@ def test_a_deviation_too_small_for_many_queries_is_rejected(tmp_path: Path) -> N
     rejected(path, "the union bound gives a failure")
 
 
-def test_statements_are_rounded_to_the_safe_side(tmp_path: Path) -> None:
+def test_statements_are_rounded_to_the_safe_side(tmp_path):
     assert (rounded_down(0.3), rounded_up(0.3)) == ("0.3", "0.3")
     assert (rounded_down(0.12345678), rounded_up(0.12345678)) == ("0.123456", "0.123457")
     assert (rounded_down(2e-9, 2), rounded_up(1.001, 2)) == ("2e-09", "1.1")
@@ -191,13 +187,13 @@ def test_statements_are_rounded_to_the_safe_side(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_texts_that_are_no_certificate(text: str, reason: str, tmp_path: Path) -> None:
+def test_texts_that_are_no_certificate(text, reason, tmp_path):
     path = tmp_path / "text.json"
     path.write_text(text, encoding="latin-1")
     rejected(path, reason)
 
 
-def test_long_texts_are_not_read(tmp_path: Path) -> None:
+def test_long_texts_are_not_read(tmp_path):
     path = tmp_path / "long.json"
     path.write_bytes(b" " * (1 << 24) + b"{}")
     rejected(path, "longer than")
@@ -253,7 +249,7 @@ OTHER_BOUNDS: dict[str, Callable[[], Bound]] = {
 
 
 @pytest.mark.parametrize("name", ["Hamming", "tables", "blocks", "random signs", *OTHER_BOUNDS])
-def test_every_value_is_rejected_when_it_is_nonsense(name: str, tmp_path: Path) -> None:
+def test_every_value_is_rejected_when_it_is_nonsense(name, tmp_path):
     path = saved((BOUNDS | OTHER_BOUNDS)[name](), tmp_path)
     original = json.loads(path.read_text())
 
@@ -298,7 +294,7 @@ def arrays(node: object) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("name", [*sorted(set(BOUNDS) - {"large"}), *OTHER_BOUNDS])
-def test_arrays_with_another_number_of_axes_are_rejected(name: str, tmp_path: Path) -> None:
+def test_arrays_with_another_number_of_axes_are_rejected(name, tmp_path):
     """Each array gets one axis more, or one axis less: rows are joined, or one number is kept."""
     path = saved((BOUNDS | OTHER_BOUNDS)[name](), tmp_path)
     original = json.loads(path.read_text())
@@ -354,9 +350,7 @@ def lengthened(document: Document) -> None:
         ),
     ],
 )
-def test_small_files_take_no_time(
-    name: str, change: Callable[[Document], object], reason: str, tmp_path: Path
-) -> None:
+def test_small_files_take_no_time(name, change, reason, tmp_path):
     path = saved(BOUNDS[name](), tmp_path)
     changed(path, change)
     rejected(path, f"^rung [01]: {reason}")
@@ -383,7 +377,7 @@ def as_npy(values: np.ndarray[Any, Any], shape: str | None = None) -> bytes:
     return content
 
 
-def test_arrays_of_another_format_are_rejected(tmp_path: Path) -> None:
+def test_arrays_of_another_format_are_rejected(tmp_path):
     path = saved(BOUNDS["large"](), tmp_path)
     beside = path.with_suffix(".npz")
     with beside.open("wb") as file:  # an .npy file under the name of an .npz file
@@ -400,9 +394,7 @@ def test_arrays_of_another_format_are_rejected(tmp_path: Path) -> None:
     rejected(path, "not a file of plain arrays")
 
 
-def test_arrays_beyond_the_limit_are_not_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arrays_beyond_the_limit_are_not_unpacked(tmp_path, monkeypatch):
     path = saved(BOUNDS["large"](), tmp_path)
     monkeypatch.setattr(reading, "MAX_ARRAYS", 1 << 20)
     npz(path.with_suffix(".npz"), {"a": bytes(1 << 20), "b": b"0"})
@@ -410,7 +402,7 @@ def test_arrays_beyond_the_limit_are_not_unpacked(
     rejected(path, "the arrays are larger than 1048576 bytes")
 
 
-def test_certificates_and_their_parts_show_no_arrays() -> None:
+def test_certificates_and_their_parts_show_no_arrays():
     bound = BOUNDS["Hamming"]()
     problem = "1-DP (replace-one) and mean l2 error per query at most 0.1"
     assert repr(bound.certificate) == f"Certificate(sc > 3, {problem}, 1 rungs)"
@@ -422,7 +414,7 @@ def test_certificates_and_their_parts_show_no_arrays() -> None:
             assert len(repr(thing)) < 200
 
 
-def test_the_checker_rounds_as_the_library_does() -> None:
+def test_the_checker_rounds_as_the_library_does():
     for value in (0.3, 1.0, 0.12345678, 1e-300, 123456789.0, math.pi):
         assert reading.rounded_down(value) == rounded_down(value)
         assert reading.rounded_up(value) == rounded_up(value)

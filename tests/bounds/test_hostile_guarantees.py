@@ -14,7 +14,6 @@ import pytest
 
 from geomdp.bounds import (
     RMS,
-    Bound,
     MeanL2,
     WorstCase,
     check_certificate,
@@ -102,7 +101,7 @@ def approximate(tmp_path: Path) -> Path:
         (1e99, "one step of a line loses too much|risk is"),
     ],
 )
-def test_a_wrong_rho_is_rejected(zcdp: Path, rho: Any, reason: str) -> None:
+def test_a_wrong_rho_is_rejected(zcdp, rho, reason):
     rejected(altered(zcdp, set_privacy(definition="ZCDP", rho=rho)), reason)
 
 
@@ -119,9 +118,7 @@ def test_a_wrong_rho_is_rejected(zcdp: Path, rho: Any, reason: str) -> None:
         (1e50, 1e-4, "cannot be evaluated|risk is"),
     ],
 )
-def test_a_wrong_delta_or_epsilon_is_rejected(
-    approximate: Path, epsilon: float, delta: Any, reason: str
-) -> None:
+def test_a_wrong_delta_or_epsilon_is_rejected(approximate, epsilon, delta, reason):
     stated = set_privacy(definition="ApproxDP", epsilon=epsilon, delta=delta)
     rejected(altered(approximate, stated), reason)
 
@@ -149,13 +146,13 @@ def test_a_wrong_delta_or_epsilon_is_rejected(
         (lambda d: d.update(adjacency="add/remove"), "risk is|loses too much"),
     ],
 )
-def test_false_lines_are_rejected(zcdp: Path, change: Change, reason: str) -> None:
+def test_false_lines_are_rejected(zcdp, change, reason):
     assert check_certificate(zcdp).records > 0
     rejected(altered(zcdp, change), reason)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 5e-324])
-def test_the_scale_of_weights_proves_nothing(scale: float) -> None:
+def test_the_scale_of_weights_proves_nothing(scale):
     """Products of subnormal weights underflow. This must not give T weights the risk T^2 / 4."""
     guarantee = ZCDP(0.1)
     chi_square = math.expm1(2 * guarantee.rho)
@@ -164,9 +161,7 @@ def test_the_scale_of_weights_proves_nothing(scale: float) -> None:
     assert ordinary < smooth_line(1000, guarantee.rho).risk < 1 / (2 * guarantee.rho)
 
 
-def test_differences_prove_nothing_for_approximate_privacy_or_mean_errors(
-    zcdp: Path, tmp_path: Path
-) -> None:
+def test_differences_prove_nothing_for_approximate_privacy_or_mean_errors(zcdp, tmp_path):
     rungs = json.loads(altered(zcdp, only_lines("differences")).read_text())["rungs"]
     approximate = set_privacy(definition="ApproxDP", epsilon=0.2, delta=1e-6)
     rejected(altered(zcdp, approximate), "bounded under zCDP only")
@@ -175,7 +170,7 @@ def test_differences_prove_nothing_for_approximate_privacy_or_mean_errors(
     rejected(path, "differences bound a root mean squared error only")
 
 
-def test_too_many_steps_in_pairs_are_rejected(approximate: Path) -> None:
+def test_too_many_steps_in_pairs_are_rejected(approximate):
     def many(document: Document) -> None:
         document["rungs"][0]["known"][0]["steps"] = 10**6
 
@@ -183,7 +178,7 @@ def test_too_many_steps_in_pairs_are_rejected(approximate: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["allowances", "prior"])
-def test_changed_allowances_are_rejected(approximate: Path, key: str) -> None:
+def test_changed_allowances_are_rejected(approximate, key):
     def raised(document: Document) -> None:
         line = longest(document)
         line[key] = [value * (1 + 1e-7) for value in line[key]]
@@ -191,7 +186,7 @@ def test_changed_allowances_are_rejected(approximate: Path, key: str) -> None:
     rejected(altered(approximate, raised), "risk is|allowances are too large|the sum of a prior is")
 
 
-def test_allowances_that_ignore_delta_are_rejected(approximate: Path) -> None:
+def test_allowances_that_ignore_delta_are_rejected(approximate):
     def ignore(document: Document) -> None:
         line = longest(document)
         line["risk"] = math.fsum(line["allowances"]) * (1 - 1e-12)
@@ -199,7 +194,7 @@ def test_allowances_that_ignore_delta_are_rejected(approximate: Path) -> None:
     rejected(altered(approximate, ignore), "risk is")
 
 
-def test_allowances_prove_nothing_under_zcdp(approximate: Path) -> None:
+def test_allowances_prove_nothing_under_zcdp(approximate):
     path = altered(approximate, only_lines("allowances"))
     rejected(
         altered(path, set_privacy(definition="ZCDP", rho=0.02)),
@@ -210,9 +205,7 @@ def test_allowances_prove_nothing_under_zcdp(approximate: Path) -> None:
 @pytest.mark.parametrize(
     "argue", [partial(packing_search, rng=0), guessing_bound, query_lines_bound]
 )
-def test_packings_guesses_and_query_lines_prove_pure_bounds_only(
-    argue: Callable[..., Bound], tmp_path: Path
-) -> None:
+def test_packings_guesses_and_query_lines_prove_pure_bounds_only(argue, tmp_path):
     path = saved(argue(Histogram(16), epsilon=0.1, alpha=0.02), tmp_path)
 
     def other(document: Document) -> None:
@@ -234,9 +227,7 @@ def test_packings_guesses_and_query_lines_prove_pure_bounds_only(
         ([1], "scale is|all differences are 0|first is"),
     ],
 )
-def test_wrong_sets_of_queries_are_rejected(
-    tmp_path: Path, queries: list[float], reason: str
-) -> None:
+def test_wrong_sets_of_queries_are_rejected(tmp_path, queries, reason):
     matrix = np.array([[0.0, 1.0, 0.0], *([[0.0, 0.0, 0.1]] * 30)])
     bound = orthogonal_lines_bound(Explicit(matrix), epsilon=1.0, alpha=0.02, metric=WorstCase())
     path = saved(bound, tmp_path)

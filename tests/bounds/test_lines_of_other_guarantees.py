@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,16 +51,14 @@ def gaussian_scale(privacy: Privacy) -> float:
 
 @pytest.mark.parametrize("privacy", OTHERS, ids=str)
 @pytest.mark.parametrize("changes", [1, 2, 3, 7, 20])
-def test_outputs_of_gaussian_noise_overlap_at_least_as_much(privacy: Privacy, changes: int) -> None:
+def test_outputs_of_gaussian_noise_overlap_at_least_as_much(privacy, changes):
     exact = 2 * norm.sf(changes / (2 * gaussian_scale(privacy)))
     assert overlap(privacy, changes) <= exact
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 20.0])
 @pytest.mark.parametrize("delta", [1e-9, 0.01, 0.4])
-def test_randomized_response_that_fails_with_probability_delta_attains_the_overlap(
-    epsilon: float, delta: float
-) -> None:
+def test_randomized_response_that_fails_with_probability_delta_attains_the_overlap(epsilon, delta):
     """No (epsilon, delta)-DP answer tells more about one bit (Kairouz-Oh-Viswanath 2015)."""
     exact = (1 - delta) * 2 / (1 + math.exp(epsilon))
     assert overlap(ApproxDP(epsilon, delta), 1) == pytest.approx(exact, rel=1e-9)
@@ -69,7 +66,7 @@ def test_randomized_response_that_fails_with_probability_delta_attains_the_overl
 
 
 @pytest.mark.parametrize("rho", [1e-6, 0.01, 0.5, 3.0, 40.0])
-def test_zcdp_overlap_beats_pinsker_and_bretagnolle_huber(rho: float) -> None:
+def test_zcdp_overlap_beats_pinsker_and_bretagnolle_huber(rho):
     known = max(1 - math.sqrt(rho / 2), 1 - math.sqrt(-math.expm1(-rho)))
     assert overlap(ZCDP(rho), 1) >= known * (1 - 1e-12)
     d = 1 - overlap(ZCDP(rho), 1)
@@ -81,7 +78,7 @@ def test_zcdp_overlap_beats_pinsker_and_bretagnolle_huber(rho: float) -> None:
 
 
 @pytest.mark.parametrize("privacy", [*OTHERS, ApproxDP(0.43853097011748293, 0.3135617869023986)])
-def test_the_checker_computes_the_same_overlap_by_other_formulas(privacy: Privacy) -> None:
+def test_the_checker_computes_the_same_overlap_by_other_formulas(privacy):
     """The larger rounding margin of the library suffices even where delta leaves a tiny overlap."""
     own = {"epsilon": 0.0, "delta": 0.0, "rho": 0.0} | privacy.parameters()
     for changes in (*range(1, 9), 30, 1000, 10**6):
@@ -108,9 +105,7 @@ def bayes_risk(scale: float, steps: int, prior: np.ndarray, moment: int) -> floa
 @pytest.mark.parametrize("privacy", OTHERS, ids=str)
 @pytest.mark.parametrize("steps", [1, 2, 5, 30])
 @pytest.mark.parametrize("moment", [1, 2])
-def test_no_estimate_from_gaussian_noise_beats_a_line(
-    privacy: Privacy, steps: int, moment: int
-) -> None:
+def test_no_estimate_from_gaussian_noise_beats_a_line(privacy, steps, moment):
     scale = gaussian_scale(privacy)
     uniform = np.full(steps + 1, 1 / (steps + 1))
     best = bayes_risk(scale, steps, uniform, moment)
@@ -124,7 +119,7 @@ def test_no_estimate_from_gaussian_noise_beats_a_line(
         assert 0 < line.risk <= best * (1 + 1e-6)
 
 
-def test_gaussian_noise_is_optimal_for_one_query_under_zcdp() -> None:
+def test_gaussian_noise_is_optimal_for_one_query_under_zcdp():
     """A long line of short steps proves at least 97; the variance of Gaussian noise is 100."""
     risk = smooth_line(400, 0.005).risk
     assert 97.0 < risk <= 100.0
@@ -132,7 +127,7 @@ def test_gaussian_noise_is_optimal_for_one_query_under_zcdp() -> None:
 
 @pytest.mark.parametrize("privacy", [ApproxDP(1.0, 1e-3), ApproxDP(0.3, 0.05)], ids=str)
 @pytest.mark.parametrize("moment", [1, 2])
-def test_no_line_is_above_the_best_mechanism_for_one_query(privacy: ApproxDP, moment: int) -> None:
+def test_no_line_is_above_the_best_mechanism_for_one_query(privacy, moment):
     for steps in (1, 3, 8):
         best = least_count_error(
             steps, privacy.epsilon, moment, 0.25 if moment == 2 else 1.0, privacy.delta
@@ -165,7 +160,7 @@ def lines_bound(workload: Workload, privacy: Privacy, metric: Metric, alpha: flo
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 @pytest.mark.parametrize("privacy", OTHERS, ids=str)
-def test_no_gaussian_error_is_excluded(workload: Workload, privacy: Privacy) -> None:
+def test_no_gaussian_error_is_excluded(workload, privacy):
     for adjacency, n in itertools.product(Adjacency, (10, 1000, 100_000)):
         gaussian = gd.mechanisms.Gaussian(workload, n=n, privacy=privacy, adjacency=adjacency)
         error = orthogonal_lines_error(
@@ -176,7 +171,7 @@ def test_no_gaussian_error_is_excluded(workload: Workload, privacy: Privacy) -> 
 
 @pytest.mark.parametrize("privacy", OTHERS, ids=str)
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_certificates_are_confirmed(privacy: Privacy, metric: Metric, tmp_path: Path) -> None:
+def test_certificates_are_confirmed(privacy, metric, tmp_path):
     for workload in WORKLOADS:
         bound = lines_bound(workload, privacy, metric)
         checked = check_certificate(saved(bound, tmp_path))
@@ -186,7 +181,7 @@ def test_certificates_are_confirmed(privacy: Privacy, metric: Metric, tmp_path: 
 
 
 @pytest.mark.parametrize("privacy", [PureDP(1.0), *OTHERS], ids=str)
-def test_some_queries_bound_the_largest_error_at_least_as_well(privacy: Privacy) -> None:
+def test_some_queries_bound_the_largest_error_at_least_as_well(privacy):
     """Copies of a query change the mean error over the queries, but not the largest error."""
     matrix = np.array([[0.0, 1.0, 0.0], *([[0.0, 0.0, 0.1]] * 30)])
     wide = lines_bound(gd.workloads.Explicit(matrix), privacy, WorstCase())
@@ -196,7 +191,7 @@ def test_some_queries_bound_the_largest_error_at_least_as_well(privacy: Privacy)
     assert all(rung.family.queries is None for rung in mean.certificate.rungs)
 
 
-def test_a_large_delta_allows_few_copies() -> None:
+def test_a_large_delta_allows_few_copies():
     """If delta is several times epsilon, steps chosen for epsilon alone prove nothing."""
     privacy = ApproxDP(0.02, 0.1)
     bound = gd.bounds.orthogonal_lines_bound(
@@ -208,7 +203,7 @@ def test_a_large_delta_allows_few_copies() -> None:
 
 
 @pytest.mark.parametrize("loss", [1e-13, 1e13])
-def test_guarantees_outside_the_range_are_refused_where_they_come_in(loss: float) -> None:
+def test_guarantees_outside_the_range_are_refused_where_they_come_in(loss):
     """Smaller parameters once took minutes; larger ones raised errors about other arguments."""
     workload, told = Histogram(4), r"of a lower bound must be from 1e-12 to 1e\+12, got"
     for privacy in (PureDP(loss), ZCDP(loss), ApproxDP(loss, 1e-6)):
@@ -227,7 +222,7 @@ def test_guarantees_outside_the_range_are_refused_where_they_come_in(loss: float
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 0.01, 0.1, 0.3, 1.0])
-def test_a_negligible_delta_does_not_change_the_number_of_copies(epsilon) -> None:
+def test_a_negligible_delta_does_not_change_the_number_of_copies(epsilon):
     """If delta changed the number by a little, all plans would be computed twice."""
     tiny, none = (
         Accuracy(privacy, 1, 2, False)

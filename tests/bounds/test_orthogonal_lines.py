@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,7 +60,7 @@ TABLES = MarginalTables([2] * 6, 2)
 
 
 @pytest.mark.parametrize(("moment", "grows"), [(1, 2), (2, 2)])
-def test_many_steps_reach_discrete_laplace_noise(moment: int, grows: int) -> None:
+def test_many_steps_reach_discrete_laplace_noise(moment, grows):
     q = math.exp(-1.0)
     limit = 2 * q / (1 - q) ** 2 if moment == 2 else 2 * q / (1 - q**2)
     risks = [private_line(steps, 1.0, moment).risk for steps in (grows, 4, 8, 16, 32, 64)]
@@ -72,7 +71,7 @@ def test_many_steps_reach_discrete_laplace_noise(moment: int, grows: int) -> Non
 @pytest.mark.parametrize(
     "arguments", [(0, 1.0, 2), (3, 0.0, 2), (3, 13.0, 2), (70, 1.0, 2), (3, 1.0, 3)]
 )
-def test_bad_lines_are_refused(arguments: tuple[int, float, int]) -> None:
+def test_bad_lines_are_refused(arguments):
     with pytest.raises(ValueError, match=r"must be"):
         private_line(*arguments)
 
@@ -80,7 +79,7 @@ def test_bad_lines_are_refused(arguments: tuple[int, float, int]) -> None:
 # --- frames ----------------------------------------------------------------------------------
 
 
-def test_lengths_are_those_of_the_polar_frame() -> None:
+def test_lengths_are_those_of_the_polar_frame():
     rng = np.random.default_rng(1)
     matrix = rng.uniform(-1, 1, (7, 12))
     pairs = rng.permutation(12)[:8].reshape(4, 2)
@@ -94,7 +93,7 @@ def test_lengths_are_those_of_the_polar_frame() -> None:
     np.testing.assert_allclose(lines.lengths, expected, rtol=1e-10)
 
 
-def test_a_weight_of_almost_nothing_makes_no_length_of_rounding() -> None:
+def test_a_weight_of_almost_nothing_makes_no_length_of_rounding():
     """A line of weight 1e-60 has length near 0 and changes no other length, in the checker too."""
     rng = np.random.default_rng(2)
     matrix = rng.uniform(-1, 1, (20, 10))
@@ -108,13 +107,13 @@ def test_a_weight_of_almost_nothing_makes_no_length_of_rounding() -> None:
         assert 0 <= lengths[2] < 1e-9
 
 
-def test_a_pair_that_comes_twice_counts_once() -> None:
+def test_a_pair_that_comes_twice_counts_once():
     once = OrthogonalLines(Histogram(4), np.arange(4), np.array([[0, 1]]), np.ones(1))
     twice = OrthogonalLines(Histogram(4), np.arange(4), np.array([[0, 1], [0, 1]]), np.ones(2))
     assert (twice.lengths**2).sum() == pytest.approx((once.lengths**2).sum(), rel=1e-9)
 
 
-def test_the_climb_never_descends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_climb_never_descends(monkeypatch):
     """No repetition of the two steps of an ascent lowers the sum of the squared lengths.
 
     The best of two ascents then does not descend either.
@@ -128,7 +127,7 @@ def test_the_climb_never_descends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sums[1] > sums[0]
 
 
-def test_the_climb_reaches_known_frames() -> None:
+def test_the_climb_reaches_known_frames():
     # The width of the box [-1, 1]^4 along a unit vector u is 2 ||u||_1, which is at most 4. The
     # scaled columns of a Hadamard matrix are a frame with four widths 4, so 64 is the maximum.
     box = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
@@ -144,7 +143,7 @@ def test_the_climb_reaches_known_frames() -> None:
 
 
 @pytest.mark.ci
-def test_one_query_needs_what_one_line_does() -> None:
+def test_one_query_needs_what_one_line_does():
     """For one query with answers 0 and 1, the bound follows from the risk of one line."""
     W = Explicit(np.array([[0.0, 1.0]]))
     steps = np.array([8])
@@ -179,7 +178,7 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
+def test_no_exact_error_is_excluded(name, adjacency):
     """Lower bounds are below the exact errors of two mechanisms, for few and for many records."""
     W = WORKLOADS[name]()
     mechanisms = [
@@ -196,7 +195,7 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
 
 
 @pytest.mark.parametrize("name", ["tables", "prefixes", "signs"])
-def test_no_added_noise_is_below_its_bound(name: str) -> None:
+def test_no_added_noise_is_below_its_bound(name):
     """At n = 1, the bound is below three known errors and above the bound for all mechanisms."""
     W = WORKLOADS[name]()
     bound = additive_noise_error(W, 1, epsilon=1.0, metric=RMS())
@@ -213,7 +212,7 @@ def test_no_added_noise_is_below_its_bound(name: str) -> None:
     assert bound == pytest.approx(100_000 * at_many)
 
 
-def test_plans_use_more_records_for_more() -> None:
+def test_plans_use_more_records_for_more():
     plans = line_plans(TABLES, Problem(1.0, 1.0, RMS()))
     assert plans[0].records == 1
     for before, after in itertools.pairwise(plans):
@@ -224,7 +223,7 @@ def test_plans_use_more_records_for_more() -> None:
     )
 
 
-def test_bounds_follow_the_error_for_one_number_of_records() -> None:
+def test_bounds_follow_the_error_for_one_number_of_records():
     """If lines exclude alpha up to v records, alpha is between the error bounds at v and v + 1."""
     for alpha in (0.1, 0.01, 0.001):
         bound = orthogonal_lines_bound(TABLES, epsilon=1.0, alpha=alpha, metric=RMS())
@@ -244,7 +243,7 @@ def a_bound(workload: Workload = TABLES, metric: Metric | None = None) -> Bound:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("metric", [RMS(), MeanL2()])
-def test_certificates_are_confirmed(name: str, metric: Metric, tmp_path: Path) -> None:
+def test_certificates_are_confirmed(name, metric, tmp_path):
     bound = a_bound(WORKLOADS[name](), metric)
     path = saved(bound, tmp_path)
     assert check_certificate(path).records == bound.value > 0
@@ -272,7 +271,7 @@ TAMPERED: dict[str, Callable[[dict[str, Any]], None]] = {
 }
 
 
-def test_an_alpha_out_of_range_is_rejected(tmp_path: Path) -> None:
+def test_an_alpha_out_of_range_is_rejected(tmp_path):
     path = saved(a_bound(), tmp_path)
     document = json.loads(path.read_text())
     document.update(alpha=5e-324, required_separation=0.0)
@@ -280,7 +279,7 @@ def test_an_alpha_out_of_range_is_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", TAMPERED)
-def test_changed_lines_are_rejected(change: str, tmp_path: Path) -> None:
+def test_changed_lines_are_rejected(change, tmp_path):
     path = saved(a_bound(), tmp_path)
     document = json.loads(path.read_text())
     assert not document["arrays"]
@@ -288,7 +287,7 @@ def test_changed_lines_are_rejected(change: str, tmp_path: Path) -> None:
     rejected(path, document)
 
 
-def test_rungs_alone_start_at_their_records() -> None:
+def test_rungs_alone_start_at_their_records():
     rungs = line_rungs(TABLES, Problem(1.0, 0.01, RMS()))
     assert rungs
     assert all(rung.first <= rung.last for rung in rungs)

@@ -14,7 +14,6 @@ from geomdp.bounds import (
     Bound,
     Certificate,
     MeanL2,
-    Metric,
     Packing,
     Side,
     SideConditionError,
@@ -73,7 +72,7 @@ def certificate_of(bound: Bound) -> Certificate:
         (math.inf, Side.UPPER, "<= inf"),
     ],
 )
-def test_a_printed_bound_is_true(value: float, side: Side, text: str) -> None:
+def test_a_printed_bound_is_true(value, side, text):
     bound = Bound(value, side, "why")
     rounded = math.floor if side is Side.LOWER else math.ceil
     assert bound.records == (value if math.isinf(value) else rounded(value))
@@ -85,12 +84,12 @@ def test_a_printed_bound_is_true(value: float, side: Side, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "side"), [(-1.0, Side.UPPER), (math.nan, Side.LOWER), (math.inf, Side.LOWER)]
 )
-def test_a_bound_out_of_range_is_refused(value: float, side: Side) -> None:
+def test_a_bound_out_of_range_is_refused(value, side):
     with pytest.raises(ValueError, match="must be at least 0"):
         Bound(value, side, "wrong")
 
 
-def test_separation_factors_of_the_sheet_have_even_odds() -> None:
+def test_separation_factors_of_the_sheet_have_even_odds():
     assert [metric.separation for metric in METRICS] == [4, 2 * math.sqrt(2), 4]
     assert [metric.log_odds for metric in METRICS] == [0, 0, 0]
     # Let c be the separation factor, here 3. By Markov's inequality, the error is below c alpha / 2
@@ -106,7 +105,7 @@ def test_separation_factors_of_the_sheet_have_even_odds() -> None:
 # --- the packing lemmas JL-L6 and JL-L7 ------------------------------------------------------
 
 
-def test_the_hamming_code_excludes_three_records() -> None:
+def test_the_hamming_code_excludes_three_records():
     bound = certify([hamming()], epsilon=1.0, alpha=0.1)
     found = certificate_of(bound).rungs[0]
     assert found.constants["separation"] == pytest.approx(math.sqrt(4 / 8), rel=1e-12)
@@ -117,9 +116,7 @@ def test_the_hamming_code_excludes_three_records() -> None:
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: type(metric).__name__)
 @pytest.mark.parametrize("adjacency", Adjacency, ids=lambda relation: relation.name)
-def test_every_number_of_records_up_to_the_bound_is_excluded(
-    metric: Metric, adjacency: Adjacency
-) -> None:
+def test_every_number_of_records_up_to_the_bound_is_excluded(metric, adjacency):
     # Let c be the separation factor, gamma the separation, and M = 16 the number of code words.
     # JL-L7 excludes n if r = ceil(c alpha n / gamma) copies of a word fit into n records, and
     # fewer than ln(M - 1) / epsilon changes turn the copies of one word into those of another.
@@ -136,7 +133,7 @@ def test_every_number_of_records_up_to_the_bound_is_excluded(
     assert [n for n in numbers if excluded(n)] == list(range(1, int(bound.value) + 1))
 
 
-def test_two_packings_together_exclude_every_number_of_records() -> None:
+def test_two_packings_together_exclude_every_number_of_records():
     # Three elements have six multisets of two elements. So the packing of pairs excludes larger
     # numbers of records than the packing of single elements, but it does not exclude 1 record.
     W = Histogram(3)
@@ -163,7 +160,7 @@ def test_two_packings_together_exclude_every_number_of_records() -> None:
         certify([pairs], epsilon=epsilon, alpha=alpha)
 
 
-def test_a_gap_between_numbers_of_copies_is_not_jumped() -> None:
+def test_a_gap_between_numbers_of_copies_is_not_jumped():
     # Here t copies of data sets of 4 records exclude n from 4 t to 4 t * 1.26: first 4 and 5, then
     # 8 to 10, then 12 to 15. Only from t = 3 on do the ranges leave no gap, so 4 to 10 are dropped.
     matrix = np.eye(12)
@@ -175,7 +172,7 @@ def test_a_gap_between_numbers_of_copies_is_not_jumped() -> None:
     assert cover([found]) == ()
 
 
-def test_distances_count_replacements() -> None:
+def test_distances_count_replacements():
     W = Prefixes(5)
     multisets = np.array([[0, 0, 1], [0, 1, 1], [4, 4, 4], [0, 4, 1]])
     packing = Packing(W, np.arange(5), multisets)
@@ -190,7 +187,7 @@ def test_distances_count_replacements() -> None:
 # --- side conditions -------------------------------------------------------------------------
 
 
-def test_failing_conditions_are_named() -> None:
+def test_failing_conditions_are_named():
     packing = hamming()
     with pytest.raises(SideConditionError, match=r"separation must be at least 4 alpha = 0.8"):
         certify([packing], epsilon=1.0, alpha=0.2)
@@ -212,7 +209,7 @@ def test_failing_conditions_are_named() -> None:
         certify([], epsilon=1.0, alpha=0.1)
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_refused():
     W = Marginals(8, 1)
     with pytest.raises(ValueError, match="0 to 15, got 0 to 16"):
         Packing(W, HAMMING, np.array([[0], [16]]))

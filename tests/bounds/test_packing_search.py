@@ -89,7 +89,7 @@ INSTANCES: dict[str, tuple[Workload, float, float, Textbook]] = {
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_the_search_ties_the_textbook(name: str) -> None:
+def test_the_search_ties_the_textbook(name):
     workload, epsilon, alpha, textbook = INSTANCES[name]
     metric: Metric = WorstCase() if "cube" in name else MEAN_L2
     found = packing_search(workload, epsilon=epsilon, alpha=alpha, metric=metric, rng=0)
@@ -100,14 +100,14 @@ def test_the_search_ties_the_textbook(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("attributes", "width"), [(14, 2), (12, 3)])
-def test_the_search_ties_hadamard_blocks(attributes: int, width: int) -> None:
+def test_the_search_ties_hadamard_blocks(attributes, width):
     W = Marginals(attributes, width)
     for alpha in (0.02, 0.002):
         textbook = marginal_bound(attributes, width, epsilon=0.05, alpha=alpha)
         assert packing_search(W, epsilon=0.05, alpha=alpha, rng=0).value >= textbook.value
 
 
-def test_what_is_found_is_confirmed(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_found_is_confirmed(tmp_path):
     small = Effort(elements=64, pool=128, datasets=64, exchanges=16)
     for W in (Prefixes(64), Histogram(4), SecondMoment(3), RandomSigns(20, 16, 1)):
         bound = packing_search(W, epsilon=0.05, alpha=0.01, effort=small, rng=1)
@@ -116,7 +116,7 @@ def test_what_is_found_is_confirmed(tmp_path) -> None:  # type: ignore[no-untype
         assert check_certificate(path).records == bound.value
 
 
-def test_exchanges_never_bring_data_sets_together() -> None:
+def test_exchanges_never_bring_data_sets_together():
     rng = np.random.default_rng(3)
     W = RandomSigns(12, 30, 3)
     answers = W.evaluate(np.arange(30))
@@ -135,7 +135,7 @@ def test_exchanges_never_bring_data_sets_together() -> None:
     assert values[-1] > 1.2 * values[0]
 
 
-def test_a_hopeless_search_says_why() -> None:
+def test_a_hopeless_search_says_why():
     with pytest.raises(SideConditionError, match="at least 3 data sets"):
         packing_search(Histogram(10), epsilon=1.0, alpha=0.9, rng=0)
     with pytest.raises(ValueError, match="pool"):

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ from tests.bounds.test_checker import rejected, saved
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
-def test_the_least_tail_is_that_over_all_densities(epsilon: float) -> None:
+def test_the_least_tail_is_that_over_all_densities(epsilon):
     """`least_tails` agrees with brute force over the 2^7 extreme families of output densities.
 
     In these families, each of 7 steps changes the density by a factor of e^epsilon or e^-epsilon.
@@ -71,7 +70,7 @@ def test_the_least_tail_is_that_over_all_densities(epsilon: float) -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.25, 1.0])
-def test_no_independent_noise_is_better_and_none_is_needed(epsilon: float) -> None:
+def test_no_independent_noise_is_better_and_none_is_needed(epsilon):
     """The bound C is below the mean largest error of discrete Laplace noise on 63 counts.
 
     It is above 0.7 times this mean.
@@ -98,7 +97,7 @@ WORKLOADS: dict[str, tuple[Callable[[], Workload], int]] = {
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_lines_are_found(name: str) -> None:
+def test_lines_are_found(name):
     """Each pair differs in its own query and agrees in the queries of earlier pairs."""
     make, least = WORKLOADS[name]
     lines = found_lines(make())
@@ -111,7 +110,7 @@ def test_lines_are_found(name: str) -> None:
     assert len(lines.last(1).pairs) == 1
 
 
-def test_queries_with_a_tiny_range_have_no_lines() -> None:
+def test_queries_with_a_tiny_range_have_no_lines():
     """Half of the range 5e-324 is rounded to 0.
 
     So even a pair of elements with equal answers would differ by half of the range or more.
@@ -124,14 +123,14 @@ def test_queries_with_a_tiny_range_have_no_lines() -> None:
     assert query_lines_bound(Explicit(np.array([tiny, whole])), epsilon=1.0, alpha=0.01).value > 0
 
 
-def test_lines_need_elements_that_differ() -> None:
+def test_lines_need_elements_that_differ():
     assert found_lines(Explicit(np.ones((2, 3)))) is None
 
 
 # --- bounds ----------------------------------------------------------------------------------
 
 
-def test_more_records_exclude_more_than_one_element_can() -> None:
+def test_more_records_exclude_more_than_one_element_can():
     """The lines exclude more than 4000 records.
 
     A packing of data sets that differ in 4 copies of one element excludes an error of at most
@@ -141,14 +140,14 @@ def test_more_records_exclude_more_than_one_element_can() -> None:
     assert bound.value > 4000
 
 
-def test_lines_take_part_in_brackets() -> None:
+def test_lines_take_part_in_brackets():
     (best, *_), _ = lower_bounds(Prefixes(32), Problem(1.0, 0.002, WorstCase()), 0)
     assert best.certificate.rungs[-1].kind == "query lines"
     _, refused = lower_bounds(Prefixes(8), Problem(1.0, 0.01, MeanL2()), 0)
     assert "largest error" in refused["lines along single queries"]
 
 
-def test_add_remove_counts_every_replacement_twice() -> None:
+def test_add_remove_counts_every_replacement_twice():
     twice, once = (
         query_lines_bound(Prefixes(16), epsilon=epsilon, alpha=0.02, adjacency=adjacency)
         for epsilon, adjacency in ((0.1, Adjacency.ADD_REMOVE), (0.2, Adjacency.REPLACE_ONE))
@@ -156,7 +155,7 @@ def test_add_remove_counts_every_replacement_twice() -> None:
     assert twice.value == once.value > 0
 
 
-def test_a_large_error_is_not_excluded() -> None:
+def test_a_large_error_is_not_excluded():
     with pytest.raises(SideConditionError, match="single queries"):
         query_lines_bound(Prefixes(16), epsilon=1.0, alpha=0.5)
 
@@ -166,7 +165,7 @@ def test_a_large_error_is_not_excluded() -> None:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
-def test_certificates_are_confirmed(name: str, epsilon: float, tmp_path: Path) -> None:
+def test_certificates_are_confirmed(name, epsilon, tmp_path):
     workload = WORKLOADS[name][0]()
     bound = query_lines_bound(workload, epsilon=epsilon, alpha=0.002)
     assert check_certificate(saved(bound, tmp_path)).records == bound.value > 0
@@ -215,7 +214,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 @pytest.mark.parametrize("change", FORGED)
-def test_forged_lines_are_rejected(change: str, tmp_path: Path) -> None:
+def test_forged_lines_are_rejected(change, tmp_path):
     bound = query_lines_bound(Ranges(16), epsilon=1.0, alpha=ALPHA)
     path = saved(bound, tmp_path)
     document = json.loads(path.read_text())
@@ -225,7 +224,7 @@ def test_forged_lines_are_rejected(change: str, tmp_path: Path) -> None:
     rejected(path, document)
 
 
-def test_priors_below_the_normal_numbers_prove_nothing(tmp_path: Path) -> None:
+def test_priors_below_the_normal_numbers_prove_nothing(tmp_path):
     """In float64, e^-0.6931 times the least number is the least number, as if epsilon were 0.
 
     With this prior, the scale of one step would be computed as 0.25. The true scale is
@@ -242,7 +241,7 @@ def test_priors_below_the_normal_numbers_prove_nothing(tmp_path: Path) -> None:
     rejected(path, document, "the sum of the prior is")
 
 
-def test_the_checker_knows_the_order_of_the_lines() -> None:
+def test_the_checker_knows_the_order_of_the_lines():
     """The pair (0, 2) changes the queries 0 and 1, so its line cannot follow a line for query 1."""
     answers = Prefixes(4).evaluate(np.arange(4))
     pairs, queries = np.array([[0, 2], [1, 2]]), np.array([0, 1])
@@ -253,7 +252,7 @@ def test_the_checker_knows_the_order_of_the_lines() -> None:
         _length(part, answers)
 
 
-def test_lines_of_queries_bound_no_other_error(tmp_path: Path) -> None:
+def test_lines_of_queries_bound_no_other_error(tmp_path):
     bound = query_lines_bound(Prefixes(16), epsilon=1.0, alpha=ALPHA)
     path = saved(bound, tmp_path)
     document = json.loads(path.read_text())
@@ -261,7 +260,7 @@ def test_lines_of_queries_bound_no_other_error(tmp_path: Path) -> None:
     rejected(path, document)
 
 
-def test_every_rung_says_what_it_excludes() -> None:
+def test_every_rung_says_what_it_excludes():
     rungs = query_line_rungs(Prefixes(16), Problem(1.0, ALPHA, WorstCase()))
     assert rungs
     for rung in rungs:

@@ -71,7 +71,7 @@ def lines_of_all_pairs(Q: gd.workloads.Workload, weights: FloatArray) -> FloatAr
 
 
 @pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
-def test_bounds_on_the_norm_enclose_the_semidefinite_program(Q: gd.workloads.Workload) -> None:
+def test_bounds_on_the_norm_enclose_the_semidefinite_program(Q):
     V = differences(Q)
     _, values, axes = np.linalg.svd(V, full_matrices=False)
     points = V @ axes[values > 1e-9].T
@@ -88,9 +88,7 @@ def test_bounds_on_the_norm_enclose_the_semidefinite_program(Q: gd.workloads.Wor
 
 
 @pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
-def test_lines_with_the_best_pairs_reach_the_norm_and_no_lines_pass_it(
-    Q: gd.workloads.Workload,
-) -> None:
+def test_lines_with_the_best_pairs_reach_the_norm_and_no_lines_pass_it(Q):
     """Negative control: the best lines are above 97% of the bound, so a bound 3% lower fails."""
     lower, upper, weights = least_variance(differences(Q))
     best = float((lines_of_all_pairs(Q, weights) ** 2).sum())
@@ -107,7 +105,7 @@ def test_lines_with_the_best_pairs_reach_the_norm_and_no_lines_pass_it(
 
 
 @pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
-def test_the_lines_of_the_library_do_not_pass_the_norm(Q: gd.workloads.Workload) -> None:
+def test_the_lines_of_the_library_do_not_pass_the_norm(Q):
     points = coordinates(explicit_answers(Q) - explicit_answers(Q).mean(axis=0))
     for size in range(1, points.shape[1] + 1):
         _, lengths = widest_frame(points, size)
@@ -115,7 +113,7 @@ def test_the_lines_of_the_library_do_not_pass_the_norm(Q: gd.workloads.Workload)
 
 
 @pytest.mark.parametrize("corners", [3, 4, 6])
-def test_a_simplex_needs_all_pairs(corners: int) -> None:
+def test_a_simplex_needs_all_pairs(corners):
     """The squared factorisation norm is 2 (corners - 1), and lines without one pair prove less."""
     Q, count = gd.workloads.Histogram(corners), corners * (corners - 1) // 2
     assert squared_norm(Q) == pytest.approx(2 * (corners - 1))
@@ -125,7 +123,7 @@ def test_a_simplex_needs_all_pairs(corners: int) -> None:
     assert without[1] < 2 * (corners - 1) * 0.999
 
 
-def test_row_products_prove_no_more_than_lines_with_the_same_pairs() -> None:
+def test_row_products_prove_no_more_than_lines_with_the_same_pairs():
     Q, rng = gd.workloads.Marginals(8, 2), np.random.default_rng(3)
     norm = one_column_norm(Q)
     for count in range(1, 8):
@@ -145,7 +143,7 @@ def test_row_products_prove_no_more_than_lines_with_the_same_pairs() -> None:
         assert count * sigma**2 <= total * (1 + 1e-9) <= norm * (1 + 1e-6)
 
 
-def test_the_variance_for_one_count_is_that_of_the_mechanisms() -> None:
+def test_the_variance_for_one_count_is_that_of_the_mechanisms():
     Q = gd.workloads.Marginals(1, 1)
     for privacy, known in (
         (gd.ZCDP(0.3), gd.mechanisms.Gaussian(Q, n=1, privacy=gd.ZCDP(0.3))),
@@ -179,9 +177,7 @@ def least_share(ratio: float, dimension: int, moment: int, cells: int = 1000) ->
 
 @pytest.mark.parametrize(("dimension", "moment"), [(1, 1), (1, 2), (3, 1), (8, 2)])
 @pytest.mark.parametrize("ratio", [1.5, 20.0, 3000.0])
-def test_the_ratio_of_densities_is_that_of_the_linear_program(
-    dimension: int, moment: int, ratio: float
-) -> None:
+def test_the_ratio_of_densities_is_that_of_the_linear_program(dimension, moment, ratio):
     share = least_share(ratio, dimension, moment)
     (found,) = log_ratio(np.array([share]), np.array([dimension]), moment)
     assert found == pytest.approx(math.log(ratio), rel=1e-3)
@@ -194,9 +190,7 @@ def ceiling(found: Radii, metric: gd.bounds.Metric, *, alpha: float = 0.05) -> f
 
 @pytest.mark.parametrize("metric", [gd.bounds.MeanL2(), gd.bounds.RMS(), gd.bounds.WorstCase()])
 @pytest.mark.parametrize("dimension", [1, 2, 4])
-def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(
-    dimension: int, metric: gd.bounds.Metric
-) -> None:
+def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(dimension, metric):
     """The exact volume of [0, 1]^d cannot exclude a number of records that suffices.
 
     K-norm noise Z for [-1, 1]^d has E ||Z||_inf = d / epsilon, and E ||Z||_2^2 is
@@ -219,7 +213,7 @@ def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(
     assert ceiling(Radii(6 * known, 6 * known), metric) > enough
 
 
-def test_ceilings_are_at_least_those_of_packings() -> None:
+def test_ceilings_are_at_least_those_of_packings():
     """No packing of (t r / (c alpha sqrt(k)))^k points excludes more by JL-L6 than the ceiling.
 
     Here t is the share of replaced records, r the volume radius and k the dimension. Answers are
@@ -238,7 +232,7 @@ def test_ceilings_are_at_least_those_of_packings() -> None:
             assert (points + odds) / (epsilon * share) <= most
 
 
-def test_hulls_are_bounded_by_their_simplices() -> None:
+def test_hulls_are_bounded_by_their_simplices():
     """The bound is exact for a simplex, and random projections of another hull are below it."""
     simplex = principal(np.eye(5))
     volume = math.sqrt(5) / math.factorial(4)
@@ -255,7 +249,7 @@ def test_hulls_are_bounded_by_their_simplices() -> None:
             assert (found / ball) ** (1 / size) <= bounds[size - 1]
 
 
-def test_a_long_box_has_ceilings_far_below_those_of_its_width() -> None:
+def test_a_long_box_has_ceilings_far_below_those_of_its_width():
     """For a box with sides 1, 1/4, ..., the last radius is below half of Urysohn's bound."""
     sides = 0.25 ** np.arange(4)
     corners = np.array(list(itertools.product((0.0, 1.0), repeat=4))) * sides
@@ -284,7 +278,7 @@ def table(**changed: float) -> pd.DataFrame:
     return pd.DataFrame([row | changed])
 
 
-def test_goals_on_arguments_are_reached_or_open() -> None:
+def test_goals_on_arguments_are_reached_or_open():
     norms, volumes, products = goals_on_arguments(table())
     assert [norms.reached, volumes.reached, products.reached] == [True, True, True]
     assert norms.measured == pytest.approx(0.95)
@@ -302,11 +296,11 @@ def test_goals_on_arguments_are_reached_or_open() -> None:
     assert products.measured == 1
 
 
-def test_tables_without_the_columns_have_no_such_goals() -> None:
+def test_tables_without_the_columns_have_no_such_goals():
     assert not [*goals_on_arguments(table().drop(columns=["norm", "volume", "row_products"]))]
 
 
-def test_rows_under_concentrated_privacy_have_their_columns() -> None:
+def test_rows_under_concentrated_privacy_have_their_columns():
     Q, privacy = gd.workloads.Marginals(3, 2), gd.ZCDP(0.5)
     bound = gd.bounds.orthogonal_lines_bound(Q, alpha=0.05, metric=gd.bounds.RMS(), privacy=privacy)
     found = norm_columns(Q, privacy, 0.05, bound)

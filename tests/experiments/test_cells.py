@@ -26,7 +26,7 @@ class Colour(enum.StrEnum):
     RED = "red"
 
 
-def test_hash_ignores_the_order_of_fields_but_not_their_values() -> None:
+def test_hash_ignores_the_order_of_fields_but_not_their_values():
     forward = make_dataclass("forward", [("a", int), ("b", float)], frozen=True)
     backward = make_dataclass("backward", [("b", float), ("a", int)], frozen=True)
     first = Cell(forward(1, 2.0), 0, 0).configuration_hash
@@ -34,7 +34,7 @@ def test_hash_ignores_the_order_of_fields_but_not_their_values() -> None:
     assert first != Cell(forward(2, 1.0), 0, 0).configuration_hash
 
 
-def test_hash_and_seed_are_stable_over_versions_of_the_engine() -> None:
+def test_hash_and_seed_are_stable_over_versions_of_the_engine():
     # These values are recorded. If they change, no stored result is found, and figures change.
     cell = Cell(Config(10), trial=3, sweep_seed=5)
     recorded = "b1a9d6680f699543263a1702c2e876a7d18e6cdffdf82f3ac6af2546cab772aa"
@@ -42,7 +42,7 @@ def test_hash_and_seed_are_stable_over_versions_of_the_engine() -> None:
     assert cell.seed == 0xE1FD2AA89271F634AC3AAFAB115627BE
 
 
-def test_seeds_differ_over_configurations_trials_and_sweeps_and_over_nothing_else() -> None:
+def test_seeds_differ_over_configurations_trials_and_sweeps_and_over_nothing_else():
     sweeps, trials = (0, 1, 2**40, 2**64), range(10)
     cells = [Cell(Config(n), t, sweep) for n in range(10) for t in trials for sweep in sweeps]
     assert len({cell.seed for cell in cells}) == len(cells)
@@ -52,7 +52,7 @@ def test_seeds_differ_over_configurations_trials_and_sweeps_and_over_nothing_els
 
 
 @pytest.mark.statistical
-def test_seeds_are_spread_over_all_bits_and_first_draws_are_uncorrelated() -> None:
+def test_seeds_are_spread_over_all_bits_and_first_draws_are_uncorrelated():
     seeds = [Cell(Config(n), trial, 0).seed for n in range(100) for trial in range(20)]
     ks_uniform([seed / 2**128 for seed in seeds])
     ks_uniform([(seed % 2**64) / 2**64 for seed in seeds])
@@ -62,7 +62,7 @@ def test_seeds_are_spread_over_all_bits_and_first_draws_are_uncorrelated() -> No
 
 
 @given(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
-def test_fields_keep_their_values(n: int, epsilon: float, name: str) -> None:
+def test_fields_keep_their_values(n, epsilon, name):
     fields = {"n": n, "epsilon": epsilon, "name": name}
     assert configuration_fields(Config(n, epsilon, name)) == fields
 
@@ -71,7 +71,7 @@ def test_fields_keep_their_values(n: int, epsilon: float, name: str) -> None:
     ("value", "kind"),
     [(np.float64(0.5), float), (np.int64(3), int), (np.bool_(True), bool), (Colour.RED, str)],
 )
-def test_numpy_scalars_and_string_enumerations_become_plain(value: object, kind: type) -> None:
+def test_numpy_scalars_and_string_enumerations_become_plain(value, kind):
     assert type(plain(value, "x")) is kind
     assert plain(value, "x") == value
 
@@ -89,12 +89,12 @@ REFUSED = "x must be a string, number, boolean or None"
         *((value, TypeError, REFUSED) for value in ((1, 2), [1], {"a": 1}, np.zeros(2), object())),
     ],
 )
-def test_other_values_are_refused(value: object, error: type[Exception], message: str) -> None:
+def test_other_values_are_refused(value, error, message):
     with pytest.raises(error, match=message):
         plain(value, "x")
 
 
-def test_configurations_must_be_frozen_dataclass_instances() -> None:
+def test_configurations_must_be_frozen_dataclass_instances():
     thawed = make_dataclass("thawed", [("n", int)])
     for wrong, message in ((thawed(1), "frozen"), (Config, "dataclass instance")):
         with pytest.raises(TypeError, match=message):
@@ -111,18 +111,18 @@ def test_configurations_must_be_frozen_dataclass_instances() -> None:
         (((make_dataclass("own", [("trial", int)], frozen=True)(1),), 1, 0), "'trial'"),
     ],
 )
-def test_sweeps_check_their_parts(parts: tuple[tuple[object], int, int], message: str) -> None:
+def test_sweeps_check_their_parts(parts, message):
     with pytest.raises(ValueError, match=message):
         Sweep(*parts)
 
 
-def test_cells_come_in_order() -> None:
+def test_cells_come_in_order():
     cells = Sweep((Config(2), Config(1)), 2, 0).cells()
     order = [(cell.configuration.n, cell.trial) for cell in cells]
     assert order == [(2, 0), (2, 1), (1, 0), (1, 1)]
 
 
-def test_an_outcome_holds_rows_or_a_traceback() -> None:
+def test_an_outcome_holds_rows_or_a_traceback():
     cell = Cell(Config(1), 0, 0)
     assert not Outcome(cell, 0.1, ({"x": 1},), None).failed
     assert Outcome(cell, 0.1, None, "no").failed

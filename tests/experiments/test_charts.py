@@ -27,7 +27,7 @@ def drawn() -> Figure:
     return figure
 
 
-def test_curves_of_a_figure_are_its_data() -> None:
+def test_curves_of_a_figure_are_its_data():
     (panel,) = panels_of(drawn())
     plt.close("all")
     assert (panel.title, panel.x_label, panel.y_label) == ("left", "$n$", "error")
@@ -51,7 +51,7 @@ def test_curves_of_a_figure_are_its_data() -> None:
     assert panel.bars[0][1] == ((1, 0.9), (1, 1.1))
 
 
-def test_words_on_an_axis_are_kept_and_pictures_have_no_curves() -> None:
+def test_words_on_an_axis_are_kept_and_pictures_have_no_curves():
     figure, (left, right) = plt.subplots(1, 2)
     left.plot([0, 1], [1, 2])
     left.set_xticks([0, 1], ["one", "other"])
@@ -62,7 +62,7 @@ def test_words_on_an_axis_are_kept_and_pictures_have_no_curves() -> None:
     assert panel.y_names == ()
 
 
-def test_lines_of_one_colour_keep_their_own_dashes() -> None:
+def test_lines_of_one_colour_keep_their_own_dashes():
     figure, axes = plt.subplots()
     for dashes, name in (((1, 2), "dots"), ((5, 2, 1, 2), "both"), ((5, 2), "dashes")):
         axes.plot([1, 2], [1, 2], color="0.5", linestyle=(0, dashes), label=name)
@@ -72,7 +72,7 @@ def test_lines_of_one_colour_keep_their_own_dashes() -> None:
     assert len(set(found.values())) == 3
 
 
-def test_a_chart_holds_its_panels_as_data_and_is_hidden_without_javascript() -> None:
+def test_a_chart_holds_its_panels_as_data_and_is_hidden_without_javascript():
     page = chart_html(panels_of(drawn()))
     plt.close("all")
     assert page.startswith('<details class="chart" hidden>')
@@ -84,11 +84,11 @@ def test_a_chart_holds_its_panels_as_data_and_is_hidden_without_javascript() -> 
     assert "<math" in page
 
 
-def test_a_chart_obeys_no_label() -> None:
+def test_a_chart_obeys_no_label():
     for group in groups():
         page = to_html(group[0].replace("$", "")) + to_html(group[1].replace("$", ""))
         assert controls(page) <= {"\n"}, group
 
 
-def test_words_for_screen_readers() -> None:
+def test_words_for_screen_readers():
     assert to_text(r"ratio $r$ of $\mathrm{vol}(K)$") == "ratio r of vol(K)"

@@ -66,21 +66,19 @@ def table(exponent: float = -1.0, prediction: float = 1.0, stderr: float = 0.0) 
     ],
     ids=str,
 )
-def test_a_verdict_says_how_near_its_limit_is(
-    verdict: Verdict, passed: bool, used: float | NoLimit
-) -> None:
+def test_a_verdict_says_how_near_its_limit_is(verdict, passed, used):
     assert verdict.passed is passed
     assert verdict.used == (used if isinstance(used, NoLimit) else pytest.approx(used))
 
 
-def test_an_allowance_may_be_zero() -> None:
+def test_an_allowance_may_be_zero():
     assert claims.within_allowance([0.0, 1.0], [0.0, 1.0]) == 1.0
     assert claims.within_allowance(0.0, 0.0) == 0.0
     for measured, allowed in ((1e-9, 0.0), (math.nan, 1.0), (math.inf, math.nan)):
         assert claims.within_allowance(measured, allowed) == BEYOND
 
 
-def test_no_measurement_and_what_is_no_distance_are_refused() -> None:
+def test_no_measurement_and_what_is_no_distance_are_refused():
     with pytest.raises(ValueError, match="at least 1 measurement"):
         claims.share(np.empty(0), 1.0)
     for used in (math.inf, math.nan, -0.1):
@@ -88,7 +86,7 @@ def test_no_measurement_and_what_is_no_distance_are_refused() -> None:
             Verdict(True, used)
 
 
-def test_records_and_tables_show_verdicts() -> None:
+def test_records_and_tables_show_verdicts():
     yes = Claim("yes [sic]", Verdict(True, 0.25), "1", "1", "A")
     no = Claim("no", claims.in_order(False), "2", "1", "B")
     assert (yes.to_dict()["used"], yes.to_dict()["no_limit"]) == (0.25, None)
@@ -99,7 +97,7 @@ def test_records_and_tables_show_verdicts() -> None:
     assert str(next(iter(shown.columns[1].cells))) == "yes [sic]"
 
 
-def test_pooling_groups_by_the_keys_and_over_the_rest() -> None:
+def test_pooling_groups_by_the_keys_and_over_the_rest():
     pooled = ex.pooled_by(table(), POINT)
     assert set(pooled) == {(family, n) for family in ("a", "b") for n in NS}
     assert {mean.count for mean in pooled.values()} == {1000}
@@ -123,9 +121,7 @@ def test_pooling_groups_by_the_keys_and_over_the_rest() -> None:
         (3.0, 0.0, False, True),
     ],
 )
-def test_predictions_and_bounds(
-    prediction: float, stderr: float, agrees: bool, bounded: bool
-) -> None:
+def test_predictions_and_bounds(prediction, stderr, agrees, bounded):
     rows = table(prediction=prediction, stderr=stderr)
     claim = ex.agrees_with_prediction("x", "X", rows, POINT)
     assert claim.passed is agrees
@@ -143,7 +139,7 @@ def test_predictions_and_bounds(
     assert bound.passed == (bound.verdict.used <= 1)
 
 
-def test_slopes_are_claimed_with_their_intervals() -> None:
+def test_slopes_are_claimed_with_their_intervals():
     slopes = ex.slopes_by(table(), ["family"], "n")
     assert set(slopes) == {("a",), ("b",)}
     near, within = (
@@ -159,7 +155,7 @@ def test_slopes_are_claimed_with_their_intervals() -> None:
     assert not ex.slopes_lie_within("x", "X", slopes, -1.1, -1.0).passed
 
 
-def test_order_needs_a_gap_beyond_chance() -> None:
+def test_order_needs_a_gap_beyond_chance():
     large = ex.pooled_by(table(), POINT)
     small = ex.pooled_by(table().assign(mean_square=lambda t: t.mean_square / 2), POINT)
     better, worse, equal = (
@@ -171,7 +167,7 @@ def test_order_needs_a_gap_beyond_chance() -> None:
         ex.is_below("x", "X", large, {("a", 10): large["a", 10]})
 
 
-def test_roots_their_intervals_and_ratios() -> None:
+def test_roots_their_intervals_and_ratios():
     mean = ex.MeanSquare(4.0, 0.4, 10_000)
     assert mean.root == 2.0
     assert mean.root_stderr == pytest.approx(0.1)
@@ -195,9 +191,7 @@ def test_roots_their_intervals_and_ratios() -> None:
         (ex.MeanSquare(4.0, 0.0, 2), (2.1,), -math.inf),
     ],
 )
-def test_deviation_counts_both_uncertainties(
-    mean: ex.MeanSquare, expected: tuple[float, ...], score: float
-) -> None:
+def test_deviation_counts_both_uncertainties(mean, expected, score):
     assert ex.deviation(mean, *expected) == pytest.approx(score)
 
 
@@ -211,12 +205,12 @@ def test_deviation_counts_both_uncertainties(
         ((1.0, 0.1, 1), "count"),
     ],
 )
-def test_mean_squares_check_their_parts(parts: tuple[float, float, int], name: str) -> None:
+def test_mean_squares_check_their_parts(parts, name):
     with pytest.raises(ValueError, match=name):
         ex.MeanSquare(*parts)
 
 
-def test_slope_of_a_power_law_is_its_exponent() -> None:
+def test_slope_of_a_power_law_is_its_exponent():
     x = [10.0, 30.0, 100.0, 500.0]
     means = [ex.MeanSquare((3 * n**-0.5) ** 2, 0.0, 5) for n in x]
     slope = ex.log_log_slope(x, means, level=1e-6)
@@ -231,7 +225,7 @@ def test_slope_of_a_power_law_is_its_exponent() -> None:
 
 
 @pytest.mark.statistical
-def test_slope_interval_covers_at_its_level_and_excludes_another_power() -> None:
+def test_slope_interval_covers_at_its_level_and_excludes_another_power():
     # In 400 fits at level 0.05, the number of misses must be consistent with a probability of at
     # most 0.07. The additional 0.02 are for two approximations: the delta method, and Student's t
     # with the smallest count.
@@ -252,7 +246,7 @@ def test_slope_interval_covers_at_its_level_and_excludes_another_power() -> None
 MEANS = {100: ex.MeanSquare(4.0, 0.4, 50), 10: ex.MeanSquare(9.0, 0.9, 50)}
 
 
-def test_measurements_are_drawn_in_order_inside_their_band() -> None:
+def test_measurements_are_drawn_in_order_inside_their_band():
     axes = Figure().subplots()
     ex.draw_measured(axes, MEANS, ex.Look("C0", "o"), "K-norm")
     (line,) = axes.lines
@@ -268,7 +262,7 @@ def test_measurements_are_drawn_in_order_inside_their_band() -> None:
     assert axes.lines[1].get_markerfacecolor() == "white"
 
 
-def test_log_axes_label_every_decade() -> None:
+def test_log_axes_label_every_decade():
     figure = Figure()
     axes = figure.subplots()
     axes.plot([1, 1e6], [1, 1e6])
@@ -278,14 +272,14 @@ def test_log_axes_label_every_decade() -> None:
         assert {10.0**k for k in range(7)} <= set(axis.get_majorticklocs())
 
 
-def test_panels_have_letters_and_outer_labels() -> None:
+def test_panels_have_letters_and_outer_labels():
     _, panels = ex.panels((6, 4), ["p", "q", "r", "s"], "x", ["y", "", "z", ""], rows=2)
     assert [axes.get_title() for axes in panels] == ["(a) p", "(b) q", "(c) r", "(d) s"]
     assert [axes.get_xlabel() for axes in panels] == ["", "", "x", "x"]
     assert [axes.get_ylabel() for axes in panels] == ["y", "", "z", ""]
 
 
-def test_a_legend_shows_each_label_once_under_its_heading() -> None:
+def test_a_legend_shows_each_label_once_under_its_heading():
     with drawing():
         figure, panels = ex.panels((6, 4), ["left", "right"])
         for axes in panels:
@@ -300,7 +294,7 @@ def test_a_legend_shows_each_label_once_under_its_heading() -> None:
         ex.shared_legend(figure, {"measured": ["K-norm"]})
 
 
-def test_curves_carry_their_looks() -> None:
+def test_curves_carry_their_looks():
     class Family(ex.Curve):
         KNORM = "K-norm", "C0", "o"
         JL = "JL", "C2", "v", ex.HOLLOW

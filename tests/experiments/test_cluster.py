@@ -93,7 +93,7 @@ def after(outcomes: int, action: Callable[[], object]) -> Callable[[Outcome[Any]
 
 
 @pytest.mark.ci
-def test_a_killed_worker_loses_nothing(tmp_path: Path, machines: Machines) -> None:
+def test_a_killed_worker_loses_nothing(tmp_path, machines):
     machines.start_scheduler()
     workers = [machines.start_worker() for _ in range(2)]
     found = run(tmp_path / "s.sqlite", machines, after(60, workers[0].kill))
@@ -107,7 +107,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, machines: Machines) -> No
 
 
 @pytest.mark.slow
-def test_a_lost_scheduler_is_awaited(tmp_path: Path, machines: Machines) -> None:
+def test_a_lost_scheduler_is_awaited(tmp_path, machines):
     running = [machines.start_scheduler(), machines.start_worker()]
 
     def lose_and_restart() -> None:
@@ -122,7 +122,7 @@ def test_a_lost_scheduler_is_awaited(tmp_path: Path, machines: Machines) -> None
 
 
 @pytest.mark.slow
-def test_a_deadly_cell_is_a_failed_cell(tmp_path: Path, machines: Machines) -> None:
+def test_a_deadly_cell_is_a_failed_cell(tmp_path, machines):
     machines.start_scheduler()
     for _ in range(5):  # Dask gives up a cell after four deaths, so one worker is left
         machines.start_worker()
@@ -135,7 +135,7 @@ def test_a_deadly_cell_is_a_failed_cell(tmp_path: Path, machines: Machines) -> N
 
 
 @pytest.mark.parametrize("allowed", [0, 3, 9])
-def test_the_failure_of_a_deadly_cell_counts_the_deaths(allowed: int) -> None:
+def test_the_failure_of_a_deadly_cell_counts_the_deaths(allowed):
     """A scheduler gives up at the first death beyond its setting ``allowed-failures``."""
 
     class Killed:
@@ -149,7 +149,7 @@ def test_the_failure_of_a_deadly_cell_counts_the_deaths(allowed: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_sweep_itself_killed_resumes_on_the_cluster(tmp_path: Path, machines: Machines) -> None:
+def test_the_sweep_itself_killed_resumes_on_the_cluster(tmp_path, machines):
     machines.start_scheduler()
     machines.start_worker()
     path = tmp_path / "s.sqlite"
@@ -179,7 +179,7 @@ def test_the_sweep_itself_killed_resumes_on_the_cluster(tmp_path: Path, machines
     pd.testing.assert_frame_equal(resumed.table(), straight.table(), check_exact=True)
 
 
-def test_an_address_without_scheduler_is_named(tmp_path: Path, machines: Machines) -> None:
+def test_an_address_without_scheduler_is_named(tmp_path, machines):
     with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
         cluster = DaskCluster(machines.address, patience=0.5)
         with pytest.raises(ExecutorError, match=f"no Dask scheduler at {machines.address}"):
@@ -190,7 +190,7 @@ def test_an_address_without_scheduler_is_named(tmp_path: Path, machines: Machine
 
 
 @pytest.mark.slow
-def test_a_scheduler_without_workers_is_named(tmp_path: Path, machines: Machines) -> None:
+def test_a_scheduler_without_workers_is_named(tmp_path, machines):
     machines.start_scheduler()
     with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
         cluster = DaskCluster(machines.address, patience=5.0)

@@ -53,7 +53,7 @@ def call(*arguments: str) -> Result:
     return CliRunner().invoke(command_line.app, arguments)
 
 
-def test_run_succeeds_when_every_claim_holds(folders: list[str], tmp_path: Path) -> None:
+def test_run_succeeds_when_every_claim_holds(folders, tmp_path):
     result = call("run", "toy_script", *folders)
     assert result.exit_code == 0
     assert "2 claims passed, 0 failed" in result.output
@@ -62,16 +62,14 @@ def test_run_succeeds_when_every_claim_holds(folders: list[str], tmp_path: Path)
     assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
 
 
-def test_run_fails_when_a_claim_fails(folders: list[str], tmp_path: Path) -> None:
+def test_run_fails_when_a_claim_fails(folders, tmp_path):
     result = call("run", "toy_script", "--full", *folders)
     assert result.exit_code == 1
     assert "1 claims passed, 1 failed" in result.output
     assert (tmp_path / "figures" / "toy_script.png").exists()
 
 
-def test_run_fails_with_the_traceback_when_a_cell_fails(
-    folders: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_fails_with_the_traceback_when_a_cell_fails(folders, monkeypatch):
     monkeypatch.setattr(toy_script, "BROKEN", {3})
     result = call("reproduce", "--quick", *folders)
     assert result.exit_code == 1
@@ -83,9 +81,7 @@ def test_run_fails_with_the_traceback_when_a_cell_fails(
     assert "2 cells FAILED alike, first trial 0 of Config(n=3)" in verbose
 
 
-def test_a_script_whose_claims_raise_fails_and_the_others_go_on(
-    folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_whose_claims_raise_fails_and_the_others_go_on(folders, tmp_path, monkeypatch):
     (tmp_path / "broken_toy.py").write_text(BROKEN_CLAIMS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(command_line, "SCRIPTS", ("broken_toy", TOY))
@@ -99,9 +95,7 @@ def test_a_script_whose_claims_raise_fails_and_the_others_go_on(
     assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
 
 
-def test_a_figure_that_failed_says_that_it_is_computed_again(
-    folders: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_figure_that_failed_says_that_it_is_computed_again(folders, monkeypatch):
     with monkeypatch.context() as failing:
         failing.setattr(toy_script, "LARGEST", 5)
         first = call("reproduce", *folders)
@@ -113,7 +107,7 @@ def test_a_figure_that_failed_says_that_it_is_computed_again(
     assert "its last run failed, so its cells were computed again, and it passed" in second.output
 
 
-def test_the_end_names_the_folder_of_the_figures(folders: list[str], tmp_path: Path) -> None:
+def test_the_end_names_the_folder_of_the_figures(folders, tmp_path):
     lines = call("reproduce", *folders).output.splitlines()
     folder = Path(lines[-1].removeprefix("these figures: "))
     assert folder.is_relative_to(tmp_path)
@@ -123,7 +117,7 @@ def test_the_end_names_the_folder_of_the_figures(folders: list[str], tmp_path: P
 
 
 @pytest.mark.parametrize("width", [80, 160])
-def test_the_end_of_a_run_has_at_most_forty_lines(width: int, tmp_path: Path) -> None:
+def test_the_end_of_a_run_has_at_most_forty_lines(width, tmp_path):
     outputs = Outputs(tmp_path, "toy_script")
     claim = Claim("a false statement " * 9, Verdict(False, 2.0), "5 " * 70, "3", "TOY-1")
     reports = [Report("toy_script", outputs, (), (claim,) * 7) for _ in range(50)]
@@ -137,7 +131,7 @@ def test_the_end_of_a_run_has_at_most_forty_lines(width: int, tmp_path: Path) ->
     assert rest == f"and {350 - shown} more failures: see --verbose"
 
 
-def test_the_time_left_is_that_of_the_work_done_times_the_share_that_is_left() -> None:
+def test_the_time_left_is_that_of_the_work_done_times_the_share_that_is_left():
     now = [0.0]
     costs, cells = {"first": 0.1, "second": 1.0}, {"first": 10, "second": 3}
     bar = Bar(Console(file=io.StringIO()), costs, cells, clock=lambda: now[0])
@@ -149,7 +143,7 @@ def test_the_time_left_is_that_of_the_work_done_times_the_share_that_is_left() -
     assert bar.text() == "0 of 2 figures, 12:20 left, first"
 
 
-def test_without_a_terminal_the_bar_is_a_plain_line_at_times_even_if_no_cell_ends() -> None:
+def test_without_a_terminal_the_bar_is_a_plain_line_at_times_even_if_no_cell_ends():
     console = Console(file=io.StringIO(), width=80)
     name = "one\x1b[31m"
     with Bar(console, {name: 0.0}, {name: 1}, every=0.01) as bar:
@@ -164,7 +158,7 @@ def test_without_a_terminal_the_bar_is_a_plain_line_at_times_even_if_no_cell_end
     assert not silent.file.getvalue()  # less than a minute has passed
 
 
-def test_on_a_terminal_there_is_one_bar() -> None:
+def test_on_a_terminal_there_is_one_bar():
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
     each = dict.fromkeys(map(str, range(50)), 1)
     with Bar(console, each, each) as bar:
@@ -204,9 +198,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.ci)])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_was_killed_halfway_ends_the_same(
-    tmp_path: Path, number: signal.Signals, workers: int
-) -> None:
+def test_a_run_that_was_killed_halfway_ends_the_same(tmp_path, number, workers):
     (tmp_path / "slow_toy.py").write_text(SLOW)
     (tmp_path / "run.py").write_text(RUN)
     begun = tmp_path / "begun"
@@ -248,16 +240,14 @@ def test_a_run_that_was_killed_halfway_ends_the_same(
     assert len([*(tmp_path / "f-killed" / "quick").iterdir()]) == 3
 
 
-def test_an_interrupt_says_how_to_go_on(
-    folders: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_says_how_to_go_on(folders, monkeypatch):
     monkeypatch.setattr(toy_script, "INTERRUPTED", {2})
     result = call("reproduce", *folders)
     assert result.exit_code == 130
     assert "run again to resume" in result.output
 
 
-def test_a_foreign_store_is_one_line_and_stays(folders: list[str], tmp_path: Path) -> None:
+def test_a_foreign_store_is_one_line_and_stays(folders, tmp_path):
     store = tmp_path / "results" / "toy_script-quick.sqlite"
     store.parent.mkdir()
     store.write_text("precious")
@@ -270,8 +260,8 @@ def test_a_foreign_store_is_one_line_and_stays(folders: list[str], tmp_path: Pat
 
 @pytest.mark.parametrize("fault", ["foreign store", "no process"])
 def test_a_script_whose_files_or_processes_fail_does_not_stop_the_others(
-    folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
-) -> None:
+    folders, tmp_path, monkeypatch, fault
+):
     call_of_process = "subprocess.run(['no such program'])"
     text = BROKEN_CLAIMS.replace("1 / 0", call_of_process).replace(
         "from", "import subprocess\nfrom"
@@ -303,9 +293,7 @@ command_line.app(["run", "toy_script", *sys.argv[2:]])
 """
 
 
-def test_a_full_disk_is_one_line_and_a_later_run_completes(
-    folders: list[str], tmp_path: Path
-) -> None:
+def test_a_full_disk_is_one_line_and_a_later_run_completes(folders, tmp_path):
     def limited(size: int) -> str:
         command = [sys.executable, "-c", LIMITED, str(size), *folders]
         result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -323,9 +311,7 @@ def test_a_full_disk_is_one_line_and_a_later_run_completes(
     assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
 
 
-def test_a_full_disk_leaves_the_figure_that_was_there(
-    folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_figure_that_was_there(folders, tmp_path, monkeypatch):
     call("run", "toy_script", *folders)
     image = tmp_path / "figures" / "quick" / "toy_script.png"
     before = image.read_bytes()
@@ -343,9 +329,7 @@ def test_a_full_disk_leaves_the_figure_that_was_there(
 
 
 @pytest.mark.parametrize("flags", [["--workers", "2"], ["--workers", "1"]])
-def test_workers_do_not_change_what_is_written(
-    folders: list[str], tmp_path: Path, flags: list[str]
-) -> None:
+def test_workers_do_not_change_what_is_written(folders, tmp_path, flags):
     call("run", "toy_script", "--results", str(tmp_path / "r"), "--figures", str(tmp_path / "f"))
     assert call("run", "toy_script", *flags, *folders).exit_code == 0
     for name in ("toy_script.csv", "toy_script.png"):
@@ -353,7 +337,7 @@ def test_workers_do_not_change_what_is_written(
         assert one.read_bytes() == two.read_bytes()
 
 
-def test_flags_that_contradict_each_other_are_refused(folders: list[str]) -> None:
+def test_flags_that_contradict_each_other_are_refused(folders):
     result = call("run", "toy_script", "--workers", "2", "--scheduler", "tcp://x:1", *folders)
     assert result.exit_code == 1
     assert "either --workers or --scheduler" in result.output
@@ -385,23 +369,21 @@ finally:
     ],
     ids=" ".join,
 )
-def test_help_and_refusals_import_no_heavy_package(arguments: list[str]) -> None:
+def test_help_and_refusals_import_no_heavy_package(arguments):
     done = subprocess.run(
         [sys.executable, "-c", LIGHT, *arguments], cwd=ROOT, capture_output=True, text=True
     )
     assert done.stdout.endswith("imported []\n"), done.stdout + done.stderr
 
 
-def test_scripts_that_measure_time_run_alone(
-    folders: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scripts_that_measure_time_run_alone(folders, monkeypatch):
     monkeypatch.setattr(toy_script, "TIMED", "nothing, in fact", raising=False)
     # There is no scheduler at this address, so the run succeeds only if it asks no scheduler.
     result = call("run", "toy_script", "--scheduler", "tcp://127.0.0.1:1", *folders)
     assert result.exit_code == 0
 
 
-def test_unknown_names_suggest_near_ones(folders: list[str]) -> None:
+def test_unknown_names_suggest_near_ones(folders):
     result = call("run", "toy_scrpt", *folders)
     assert result.exit_code == 1
     assert "did you mean toy_script?" in result.output
@@ -409,7 +391,7 @@ def test_unknown_names_suggest_near_ones(folders: list[str]) -> None:
     assert "there are toy_script" in call("plot", "nothing of the kind").output
 
 
-def test_plot_draws_from_the_csv(folders: list[str], tmp_path: Path) -> None:
+def test_plot_draws_from_the_csv(folders, tmp_path):
     assert call("plot", "toy_script", *folders[2:]).exit_code == 1
     call("run", "toy_script", *folders)
     image = tmp_path / "figures" / "quick" / "toy_script.png"
@@ -418,7 +400,7 @@ def test_plot_draws_from_the_csv(folders: list[str], tmp_path: Path) -> None:
     assert image.exists()
 
 
-def test_status_counts_cells(folders: list[str]) -> None:
+def test_status_counts_cells(folders):
     before = call("status", *folders).output
     assert "0/6" in before
     assert "none" in before
@@ -429,7 +411,7 @@ def test_status_counts_cells(folders: list[str]) -> None:
     assert "2 of 2 passed" in after
 
 
-def test_a_foreign_record_is_one_line(folders: list[str], tmp_path: Path) -> None:
+def test_a_foreign_record_is_one_line(folders, tmp_path):
     call("run", "toy_script", *folders)
     record = tmp_path / "figures" / "quick" / "toy_script.json"
     for content in ("{", "[]", '{"claims": []}'):
@@ -439,7 +421,7 @@ def test_a_foreign_record_is_one_line(folders: list[str], tmp_path: Path) -> Non
         assert "is not the record of a script" in result.output.replace("\n", " ")
 
 
-def test_list_shows_the_first_line_of_each_script(folders: list[str]) -> None:
+def test_list_shows_the_first_line_of_each_script(folders):
     del folders
     result = call("list")
     assert result.exit_code == 0
@@ -447,7 +429,7 @@ def test_list_shows_the_first_line_of_each_script(folders: list[str]) -> None:
 
 
 @pytest.mark.ci
-def test_list_runs_as_a_module() -> None:
+def test_list_runs_as_a_module():
     result = subprocess.run(
         [sys.executable, "-m", "experiments", "list"], cwd=ROOT, capture_output=True, text=True
     )
@@ -455,14 +437,14 @@ def test_list_runs_as_a_module() -> None:
     assert "jl_error_vs_n" in result.stdout
 
 
-def test_near_names_are_found_and_parts_are_required() -> None:
+def test_near_names_are_found_and_parts_are_required():
     with pytest.raises(UnknownScriptError, match="toy_script"):
         module_of("nothing like it", (TOY,))
     with pytest.raises(TypeError, match="must have a docstring, QUICK"):
         load("tests.experiments.trivial_sweep")
 
 
-def test_the_catalogue_lists_every_script() -> None:
+def test_the_catalogue_lists_every_script():
     # A module is a script if it defines `plot`. Other modules hold code that scripts share.
     scripts = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -473,7 +455,7 @@ def test_the_catalogue_lists_every_script() -> None:
     assert len({name.rpartition(".")[2] for name in scripts}) == len(scripts)
 
 
-def test_the_catalogue_goes_folder_by_folder() -> None:
+def test_the_catalogue_goes_folder_by_folder():
     folders = [name.rpartition(".")[0] for name in catalogue.SCRIPTS]
     runs = [folder for folder, _ in itertools.groupby(folders)]
     assert len(runs) == len(set(runs))
@@ -481,7 +463,7 @@ def test_the_catalogue_goes_folder_by_folder() -> None:
     assert all("?" in text for text in questions), questions
 
 
-def test_committed_figures_carry_passed_claims() -> None:
+def test_committed_figures_carry_passed_claims():
     records = {path.stem: path for path in (ROOT / "paper_figures").glob("*.json")}
     assert set(records) == {name.rpartition(".")[2] for name in catalogue.SCRIPTS}
     for path in records.values():

@@ -153,7 +153,7 @@ def every_script() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("module", [*every_script()])
-def test_every_committed_figure_keeps_the_rules(module: str) -> None:
+def test_every_committed_figure_keeps_the_rules(module):
     script = load(module)
     outputs = Folders().outputs(script.name, Preset.FULL)
     with drawing():
@@ -223,7 +223,7 @@ def crowded(axes: Axes) -> None:
         crowded,
     ],
 )
-def test_each_rule_sees_a_figure_that_breaks_it(spoil: Any) -> None:
+def test_each_rule_sees_a_figure_that_breaks_it(spoil):
     with drawing():
         figure, axes = sound()
         assert not [*faults_of(figure)]
@@ -231,7 +231,7 @@ def test_each_rule_sees_a_figure_that_breaks_it(spoil: Any) -> None:
         assert len([*faults_of(figure)]) == 1
 
 
-def test_a_figure_has_a_result_and_settings() -> None:
+def test_a_figure_has_a_result_and_settings():
     with drawing():
         figure, _ = sound()
         for text in figure.texts:
@@ -239,7 +239,7 @@ def test_a_figure_has_a_result_and_settings() -> None:
         assert [*faults_of(figure)] == ["no result and settings above the panels"]
 
 
-def test_labels_of_curves_that_end_together_stand_apart() -> None:
+def test_labels_of_curves_that_end_together_stand_apart():
     with drawing():
         figure, axes = sound()
         for number, shade in enumerate(("C2", "C4", "C5")):
@@ -248,6 +248,6 @@ def test_labels_of_curves_that_end_together_stand_apart() -> None:
         assert not [*faults_of(figure)]
 
 
-def test_one_place_says_how_fine_pictures_are() -> None:
+def test_one_place_says_how_fine_pictures_are():
     style = Path(ex.__file__).parents[1] / "style.mplstyle"
     assert "savefig.dpi" not in style.read_text()

@@ -57,13 +57,13 @@ def passes(command: list[str], folder: Path) -> float:
     return seconds
 
 
-def test_a_toy_command_passes_beside_busy_processes(tmp_path: Path) -> None:
+def test_a_toy_command_passes_beside_busy_processes(tmp_path):
     with busy(2):
         passes(["-c", TOY], tmp_path)
 
 
 @pytest.mark.slow
-def test_the_first_command_passes_ten_times_beside_busy_processes(tmp_path: Path) -> None:
+def test_the_first_command_passes_ten_times_beside_busy_processes(tmp_path):
     command = ["-m", "experiments"]
     alone = passes(command, tmp_path / "alone")
     print(f"\nalone: {alone:.0f} s")

@@ -66,7 +66,7 @@ def geometry_table(peer_seconds: float, own_seconds: float) -> pd.DataFrame:
     )
 
 
-def test_geometry_takes_medians_of_ratios_to_the_fastest_of_a_peer_and_to_the_limit() -> None:
+def test_geometry_takes_medians_of_ratios_to_the_fastest_of_a_peer_and_to_the_limit():
     goals = [*geometry.goals(geometry_table(1.6, 1.0))]
     assert len(goals) == 2
     many = only(goals, "one of 100 targets")
@@ -85,7 +85,7 @@ def test_geometry_takes_medians_of_ratios_to_the_fastest_of_a_peer_and_to_the_li
 
 
 @pytest.mark.parametrize("work", [*Work])
-def test_every_kind_of_work_has_a_limit(work: Work) -> None:
+def test_every_kind_of_work_has_a_limit(work):
     assert set(LIMITS) == set(Work)
     count = 0 if work in (Work.BOX, Work.WIDTH) else 20
     kind = Vertices.GAUSSIAN if count else Vertices.NONE
@@ -93,7 +93,7 @@ def test_every_kind_of_work_has_a_limit(work: Work) -> None:
     assert 0 < found.seconds < 1e-3  # at most a few thousand multiplications
 
 
-def test_smooth_and_sparse_goals_follow_their_rates() -> None:
+def test_smooth_and_sparse_goals_follow_their_rates():
     seconds = {
         Summed.GEOMDP: 1.0,
         Summed.FOURIER: 12.0,
@@ -119,7 +119,7 @@ def test_smooth_and_sparse_goals_follow_their_rates() -> None:
     assert [goal.reached for goal in sparse.goals(rows)] == [True, False]
 
 
-def test_lifted_elliptopes_and_joint_tables_have_the_errors_of_the_formula_sheet() -> None:
+def test_lifted_elliptopes_and_joint_tables_have_the_errors_of_the_formula_sheet():
     # X-LIFT of the formula sheet states these errors for d columns, in counts at epsilon = 1.
     stated = {8: 30.6, 12: 86.8, 16: 188, 20: 346, 24: 575}
     for d, error in stated.items():
@@ -145,21 +145,21 @@ def predictions(lifted: float, advised: float) -> pd.DataFrame:
     )
 
 
-def test_lifted_elliptopes_are_compared_with_what_can_be_released() -> None:
+def test_lifted_elliptopes_are_compared_with_what_can_be_released():
     (missed,) = accuracy_goals._lifted(predictions(1.5, 0.1))
     assert (missed.reached, missed.measured) == (False, 1.5)
     (reached,) = accuracy_goals._lifted(predictions(0.75, 1.0))
     assert reached.reached
 
 
-def test_advice_that_an_exact_mechanism_beats_fails_its_claim() -> None:
+def test_advice_that_an_exact_mechanism_beats_fails_its_claim():
     for advised, passed in ((1.0, True), (1.019, True), (1.021, False)):
         (claim,) = accuracy_goals.advice_is_best(predictions(0.1, advised))
         assert claim.passed is passed
     assert [*accuracy_goals.advice_is_best(predictions(1, 1).iloc[:1])] == []
 
 
-def test_a_fit_is_compared_by_measured_errors_alone() -> None:
+def test_a_fit_is_compared_by_measured_errors_alone():
     """The claim by exact predictions skips fits, because `advise` chooses them by simulation."""
     offered = predictions(0.1, 2.0)
     assert [*accuracy_goals.advice_is_best(offered.assign(advised="Fitted(X)"))] == []
@@ -170,7 +170,7 @@ def test_a_fit_is_compared_by_measured_errors_alone() -> None:
     assert [*accuracy_goals.advice_is_best_as_measured(offered)] == []
 
 
-def test_releases_of_the_advised_mechanism_and_of_the_same_method_are_pooled() -> None:
+def test_releases_of_the_advised_mechanism_and_of_the_same_method_are_pooled():
     errors = {Method.ADVISED: 1.1, Method.FITTED_HIERARCHICAL: 1.0, Method.MATRIX: 1.03}
     table = measured(errors, Line.THREE_WAY, 200)
     other = accuracy_goals.measured(table)[Line.THREE_WAY, 200]
@@ -198,7 +198,7 @@ def one_count(advised: float, offered: str) -> pd.DataFrame:
     return table.assign(line=Line.ONE_COUNT, n=1, prediction="exact", releases=0)
 
 
-def test_one_counting_query_is_open_until_advice_offers_geometric_noise() -> None:
+def test_one_counting_query_is_open_until_advice_offers_geometric_noise():
     # The variance of whole numbers z with probabilities proportional to e^(-epsilon |z|), as a sum.
     z = np.arange(-2000, 2001)
     for epsilon in (0.1, 1.0, 3.0):
@@ -239,7 +239,7 @@ def measured(errors: dict[Method, float], line: Line, n: int) -> pd.DataFrame:
     )
 
 
-def test_advice_that_measures_above_the_least_is_an_open_goal() -> None:
+def test_advice_that_measures_above_the_least_is_an_open_goal():
     errors = {Method.ADVISED: 0.061, Method.FITTED_HIERARCHICAL: 0.05, Method.MATRIX: 0.075}
     table = measured(errors, Line.THREE_WAY, 200).assign(epsilon=1.0)
     (goal,) = accuracy_goals.advised_goals(table)
@@ -253,7 +253,7 @@ def test_advice_that_measures_above_the_least_is_an_open_goal() -> None:
 
 
 @pytest.mark.parametrize("peer", [Method.PROJECTED_MATRIX, Method.FITTED_MATRIX])
-def test_the_matrix_mechanism_after_projection_is_a_peer(peer: Method) -> None:
+def test_the_matrix_mechanism_after_projection_is_a_peer(peer):
     errors = {Method.FITTED_HIERARCHICAL: 1.0, Method.PROJECTED_LAPLACE: 2.0, peer: 0.99}
     table = measured(errors, Line.SIGNS, 1000)
     (found,) = verdicts(table).itertuples()
@@ -261,7 +261,7 @@ def test_the_matrix_mechanism_after_projection_is_a_peer(peer: Method) -> None:
     assert found.ratio == pytest.approx(1 / 0.99)
 
 
-def test_a_tie_is_no_worse_than_the_best_other() -> None:
+def test_a_tie_is_no_worse_than_the_best_other():
     for ours, passed in ((1.0, True), (1.04, True), (1.25, False)):
         errors = {Method.FITTED_HIERARCHICAL: ours, Method.FITTED_MATRIX: 1.0}
         means = pooled_by(measured(errors, Line.SIGNS, 100), ["method"])
@@ -272,7 +272,7 @@ def test_a_tie_is_no_worse_than_the_best_other() -> None:
         assert claim.passed is passed
 
 
-def test_a_goal_names_the_mechanism_with_the_least_prediction() -> None:
+def test_a_goal_names_the_mechanism_with_the_least_prediction():
     """`Spectral` has too few releases to compare measured errors, but its prediction is exact."""
     errors = {Method.CONE: 0.303, Method.SPECTRAL: 0.280, Method.MATRIX: 1.0, Method.LAPLACE: 7.0}
     table = measured(errors, Line.HUNDRED, 5000)
@@ -285,7 +285,7 @@ def test_a_goal_names_the_mechanism_with_the_least_prediction() -> None:
 @pytest.mark.parametrize(
     ("levels", "k"), [([2] * 6, 3), ([2, 3, 4], 2), ([2, 3, 2, 4], 1)], ids=repr
 )
-def test_simple_strategies_are_between_matrix_and_joint_table(levels: list[int], k: int) -> None:
+def test_simple_strategies_are_between_matrix_and_joint_table(levels, k):
     Q = gd.workloads.MarginalTables(levels, k)
     simple = Simple.of(Q)
     whole = simple.precisions([tuple(range(len(levels)))])
@@ -303,9 +303,7 @@ def test_simple_strategies_are_between_matrix_and_joint_table(levels: list[int],
         ({"noise": "0.5-zCDP, replace-one; seeded: no privacy claim"}, False),
     ],
 )
-def test_large_tables_fail_their_claim_beyond_a_limit(
-    changed: dict[str, float | str], passed: bool
-) -> None:
+def test_large_tables_fail_their_claim_beyond_a_limit(changed, passed):
     row = {
         "columns": 100,
         "levels": "2",
@@ -320,7 +318,7 @@ def test_large_tables_fail_their_claim_beyond_a_limit(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", table_strategies.FULL.configurations, ids=repr)
-def test_matrix_is_never_above_simpler_strategies(config: table_strategies.Config) -> None:
+def test_matrix_is_never_above_simpler_strategies(config):
     """The cases are tables of up to 24 binary columns, and 4-way tables of mixed levels."""
     row = table_strategies.compute(config, np.random.default_rng(0))
     simpler = [float(row[name]) for name in table_strategies.SIMPLE if name in row]
@@ -328,7 +326,7 @@ def test_matrix_is_never_above_simpler_strategies(config: table_strategies.Confi
     assert float(row["matrix"]) <= min(simpler) * (1 + table_strategies.ROUNDING)
 
 
-def test_the_claim_on_strategies_fails_above_a_simpler_one() -> None:
+def test_the_claim_on_strategies_fails_above_a_simpler_one():
     row = {"levels": "2", "columns": 8, "width": 2, "identity": 2.0, "covering": 1.0, "orders": 3.0}
     for error, passed in ((0.9, True), (1.0, True), (1.001, False)):
         table = pd.DataFrame([{**row, "signs": math.nan, "matrix": error}])
@@ -336,7 +334,7 @@ def test_the_claim_on_strategies_fails_above_a_simpler_one() -> None:
         assert claim.passed is passed
 
 
-def test_the_frontier_says_what_chains_would_reach() -> None:
+def test_the_frontier_says_what_chains_would_reach():
     errors = {Source.MATRIX: 1.0, Source.TIGHT_CONE: 0.6, Source.KNORM: 0.48, Source.ALL: 0.2}
     table = pd.DataFrame(
         {
@@ -369,7 +367,7 @@ def brackets(upper: int) -> pd.DataFrame:
     )
 
 
-def test_brackets_are_judged_by_their_median_and_their_widest() -> None:
+def test_brackets_are_judged_by_their_median_and_their_widest():
     goals = bracket_table.goals(brackets(60))
     assert only(goals, "median").measured == pytest.approx(4.0)  # median of 20 / 10 and 60 / 10
     assert only(goals, "median").reached
@@ -383,7 +381,7 @@ def test_brackets_are_judged_by_their_median_and_their_widest() -> None:
     assert not only(goals, "guarantees").reached
 
 
-def test_random_workloads_are_the_same_in_every_run() -> None:
+def test_random_workloads_are_the_same_in_every_run():
     for draw in range(1, COUNT + 1):
         first, again = random_workload(draw), random_workload(draw)
         assert repr(first) == repr(again)

@@ -41,7 +41,7 @@ def report(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> Report:
     return reproduce(load(TOY), Preset.QUICK, folders)
 
 
-def test_an_open_goal_is_recorded_and_shown_and_fails_no_run(report: Report) -> None:
+def test_an_open_goal_is_recorded_and_shown_and_fails_no_run(report):
     assert report.passed
     assert [goal.reached for goal in report.goals] == [True, False]
     reached, missed = json.loads(report.outputs.record.read_text())["goals"]
@@ -61,9 +61,7 @@ def test_an_open_goal_is_recorded_and_shown_and_fails_no_run(report: Report) -> 
     assert goals_table([]).row_count == 0
 
 
-def test_the_state_follows_the_table_and_the_script(
-    folders: Folders, report: Report, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_state_follows_the_table_and_the_script(folders, report, monkeypatch):
     del report
     more = reproduce(load(TOY), Preset.FULL, folders)
     assert [goal.reached for goal in more.goals] == [True, True]  # the largest square is 100
@@ -77,7 +75,7 @@ def test_the_state_follows_the_table_and_the_script(
     assert "goals" not in json.loads(without.outputs.record.read_text())
 
 
-def test_the_page_of_a_figure_shows_both_states_with_number_and_reason(folders: Folders) -> None:
+def test_the_page_of_a_figure_shows_both_states_with_number_and_reason(folders):
     toy = load(TOY)
     reproduce(toy, Preset.FULL, folders)
     record = folders.outputs(toy.name, Preset.FULL).record
@@ -103,7 +101,7 @@ def test_the_page_of_a_figure_shows_both_states_with_number_and_reason(folders: 
     assert page.count("FAILED") == 1  # a claim of the toy script, and not the open goal
 
 
-def test_a_goal_counts_its_edge_as_reached_and_needs_a_number_and_a_reason() -> None:
+def test_a_goal_counts_its_edge_as_reached_and_needs_a_number_and_a_reason():
     for measured, aim, reached in (
         (0.5, Aim.AT_MOST, True),
         (0.51, Aim.AT_MOST, False),

@@ -58,13 +58,13 @@ def kill_forked(folder: Path, seed: int) -> None:
     check_resumed(path, folder)
 
 
-def test_twenty_kills_of_a_sweep(tmp_path: Path) -> None:
+def test_twenty_kills_of_a_sweep(tmp_path):
     kill_forked(tmp_path, seed=20240501)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
-def test_twenty_kills_of_a_sweep_at_many_seeds(tmp_path: Path, seed: int) -> None:
+def test_twenty_kills_of_a_sweep_at_many_seeds(tmp_path, seed):
     kill_forked(tmp_path, seed)
 
 
@@ -101,14 +101,14 @@ def wait_for_end(process: int) -> None:
     raise AssertionError(f"process {process} outlives its sweep")
 
 
-def test_a_kill_of_a_parallel_sweep_takes_its_processes_along(tmp_path: Path) -> None:
+def test_a_kill_of_a_parallel_sweep_takes_its_processes_along(tmp_path):
     path = tmp_path / "killed.sqlite"
     kill_with_workers(path, after=30, delay=0.003)
     check_resumed(path, tmp_path)
 
 
 @pytest.mark.parametrize("outcomes", [0, 20])
-def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path: Path, outcomes: int) -> None:
+def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path, outcomes):
     path = tmp_path / "interrupted.sqlite"
     command = [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), "2"]
     with subprocess.Popen(
@@ -133,7 +133,7 @@ def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path: Path, outcomes: int) -> No
 
 
 @pytest.mark.slow
-def test_twenty_kills_of_a_parallel_sweep(tmp_path: Path) -> None:
+def test_twenty_kills_of_a_parallel_sweep(tmp_path):
     path, chance = tmp_path / "killed.sqlite", random.Random(5)
     for _ in range(KILLS):
         kill_with_workers(path, chance.randint(1, 4), chance.uniform(0, 0.003))

@@ -11,7 +11,7 @@ from experiments.privacy.corrected.released_values import chance_of_a_large_valu
 
 @pytest.mark.parametrize("count", [1, 3, 1000])
 @pytest.mark.parametrize("deviation", [1e-300, 1e-17, 1e-3, 0.5, 0.7, 1.0, 30.0, 600.0])
-def test_the_chance_is_that_of_the_definition(deviation: float, count: int) -> None:
+def test_the_chance_is_that_of_the_definition(deviation, count):
     with localcontext() as context:
         context.prec = 800  # 1 - e^(-deviation) starts with at most 299 zeros after the point
         exact = 1 - (1 - (-Decimal(deviation)).exp()) ** count

@@ -74,7 +74,7 @@ def _state(chrome: Chrome) -> dict[str, Any]:
     return json.loads(chrome.execute_script("return JSON.stringify(Lesson.state)"))
 
 
-def test_every_input_reaches_both_ends(lesson: str, chrome: Chrome) -> None:
+def test_every_input_reaches_both_ends(lesson, chrome):
     _reveal(chrome)
     controls = Notebook(find_lesson(lesson).path).controls
     seen = set()
@@ -120,7 +120,7 @@ def _said(shown: Shown) -> str:
     return " ".join(shown.titles) + shown.html
 
 
-def test_eight_random_positions_agree_with_the_notebook(lesson: str, chrome: Chrome) -> None:
+def test_eight_random_positions_agree_with_the_notebook(lesson, chrome):
     notebook, rng = Notebook(find_lesson(lesson).path), np.random.default_rng(len(lesson))
     figures = [notebook.shown[place] for place in sorted(notebook.shown)]
     places = [place for place in sorted(notebook.shown) if notebook.shown[place].follows]
@@ -143,9 +143,7 @@ def test_eight_random_positions_agree_with_the_notebook(lesson: str, chrome: Chr
     assert sum(bool(_numbers(_said(shown))) for shown in figures if shown.follows) >= 2
 
 
-def test_a_drag_and_an_arrow_key_of_each_handle_move_its_controls(
-    lesson: str, chrome: Chrome
-) -> None:
+def test_a_drag_and_an_arrow_key_of_each_handle_move_its_controls(lesson, chrome):
     guesses = chrome.find_elements(By.CSS_SELECTOR, ".knob.guess")
     assert guesses
     for guess in guesses:
@@ -193,9 +191,7 @@ def _knob(chrome: Chrome, i: int, j: int) -> Any:
 
 
 @pytest.mark.parametrize("lesson", ["body"], indirect=True)
-def test_the_claim_follows_the_pointer_and_the_line_separates_it(
-    lesson: str, chrome: Chrome
-) -> None:
+def test_the_claim_follows_the_pointer_and_the_line_separates_it(lesson, chrome):
     _drag(chrome, 1, 0)
     state = _state(chrome)
     picture = "Lesson.figures[1].panels[0]"
@@ -209,7 +205,7 @@ def test_the_claim_follows_the_pointer_and_the_line_separates_it(
     assert max(0.0, a, a + b) <= c + 1e-9
 
 
-def test_the_keyboard_alone_reaches_everything(lesson: str, chrome: Chrome) -> None:
+def test_the_keyboard_alone_reaches_everything(lesson, chrome):
     _reveal(chrome)
     script = (
         "const all = [...document.querySelectorAll('article a, article button, article input, "
@@ -229,7 +225,7 @@ def test_the_keyboard_alone_reaches_everything(lesson: str, chrome: Chrome) -> N
     assert chrome.execute_script(left) == []
 
 
-def test_questions_are_checked_and_say_why(lesson: str, chrome: Chrome) -> None:
+def test_questions_are_checked_and_say_why(lesson, chrome):
     number = find_lesson(lesson).number
     for i, question in enumerate(course()[number]["question"]):
         field = chrome.find_elements(By.CSS_SELECTOR, ".question")[i]
@@ -270,7 +266,7 @@ RIGHT_PLACES = {
 
 
 @pytest.mark.parametrize("lesson", RIGHT_PLACES, indirect=True)
-def test_a_right_place_is_recognised(lesson: str, chrome: Chrome) -> None:
+def test_a_right_place_is_recognised(lesson, chrome):
     for name, value in RIGHT_PLACES[lesson].items():
         chrome.execute_script("Lesson.set(arguments[0], arguments[1])", name, value)
     field = chrome.find_element(By.CSS_SELECTOR, ".question[data-place]")
@@ -278,7 +274,7 @@ def test_a_right_place_is_recognised(lesson: str, chrome: Chrome) -> None:
     assert "Right" in field.text
 
 
-def test_nothing_is_cut_on_a_narrow_screen(lesson: str, chrome: Chrome) -> None:
+def test_nothing_is_cut_on_a_narrow_screen(lesson, chrome):
     wide = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", wide)
     try:
@@ -297,7 +293,7 @@ def test_nothing_is_cut_on_a_narrow_screen(lesson: str, chrome: Chrome) -> None:
         chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_the_address_keeps_the_state(chrome: Chrome, site: Path) -> None:
+def test_the_address_keeps_the_state(chrome, site):
     address = (site / "body.html").as_uri()
     chrome.get("about:blank")
     chrome.get(f"{address}#first=1.25&second=-0.3")
@@ -312,9 +308,7 @@ def test_the_address_keeps_the_state(chrome: Chrome, site: Path) -> None:
     assert chrome.execute_script(script)
 
 
-def test_without_javascript_the_first_pictures_and_the_text_stand(
-    chrome: Chrome, site: Path
-) -> None:
+def test_without_javascript_the_first_pictures_and_the_text_stand(chrome, site):
     for name in NAMES:
         chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         chrome.get((site / f"{name}.html").as_uri())
@@ -328,7 +322,7 @@ def test_without_javascript_the_first_pictures_and_the_text_stand(
         assert len(chrome.find_elements(By.CSS_SELECTOR, "math")) > 3
 
 
-def test_slides_show_one_figure_at_a_time(lesson: str, chrome: Chrome) -> None:
+def test_slides_show_one_figure_at_a_time(lesson, chrome):
     chrome.find_element(By.CSS_SELECTOR, ".modes button").send_keys(Keys.ENTER)
     count = len(chrome.find_elements(By.CSS_SELECTOR, "article.lesson > figure"))
     seen = set()
@@ -343,15 +337,13 @@ def test_slides_show_one_figure_at_a_time(lesson: str, chrome: Chrome) -> None:
     assert not chrome.find_element(By.CSS_SELECTOR, ".notes").is_displayed()
 
 
-def test_no_address_leads_out_of_the_folder(site: Path) -> None:
+def test_no_address_leads_out_of_the_folder(site):
     for path in site.rglob("*"):
         if path.is_file():
             text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
             assert not re.search(r"https?://|\bfetch\(|\bimport\b *[({]", text), path.name
 
 
-def test_an_unchanged_lesson_is_not_run_again(
-    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unchanged_lesson_is_not_run_again(tmp_path, site, monkeypatch):
     monkeypatch.setattr("experiments.lessons.web.pages.Notebook", None)
     assert [page.number for page in lesson_pages(tmp_path)] == [*range(11)]

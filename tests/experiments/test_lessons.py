@@ -24,13 +24,13 @@ ROOT = Path(__file__).parents[2]
 LESSONS = all_lessons()
 
 
-def test_lessons_are_numbered_from_zero_and_have_titles() -> None:
+def test_lessons_are_numbered_from_zero_and_have_titles():
     assert [lesson.number for lesson in LESSONS] == [*range(len(LESSONS))]
     assert all(lesson.title for lesson in LESSONS)
     assert len({lesson.name for lesson in LESSONS}) == len(LESSONS)
 
 
-def test_lessons_of_a_wheel_are_found_in_the_package(tmp_path: Path, monkeypatch) -> None:
+def test_lessons_of_a_wheel_are_found_in_the_package(tmp_path, monkeypatch):
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wheel = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"] == {"experiments/lessons": "geomdp/lessons"}
@@ -42,11 +42,11 @@ def test_lessons_of_a_wheel_are_found_in_the_package(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["1", "body", "lesson_01_body", "lesson_01_body.py"])
-def test_a_lesson_is_found_by_number_and_name(name: str) -> None:
+def test_a_lesson_is_found_by_number_and_name(name):
     assert find_lesson(name).path.name == "lesson_01_body.py"
 
 
-def test_an_unknown_lesson_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_lesson_is_refused_with_the_known_ones():
     with pytest.raises(
         ValueError, match=r"NAME must be one of 0 \(attack\), 1 \(body\), .* got 'zero'"
     ):
@@ -60,20 +60,20 @@ def _geomdp(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return int(stop.value.code or 0)
 
 
-def test_the_installed_command_lists_the_lessons(monkeypatch, capsys) -> None:
+def test_the_installed_command_lists_the_lessons(monkeypatch, capsys):
     assert _geomdp(monkeypatch) == 0
     printed = capsys.readouterr().out
     assert all(lesson.name in printed for lesson in LESSONS)
     assert "geomdp lessons 1" in printed
 
 
-def test_the_command_names_the_extra_if_marimo_is_missing(monkeypatch, capsys) -> None:
+def test_the_command_names_the_extra_if_marimo_is_missing(monkeypatch, capsys):
     monkeypatch.setattr(commands, "find_spec", lambda name: None)
     assert _geomdp(monkeypatch, "1") == 2
     assert "pip install 'geomdp[lessons]'" in capsys.readouterr().err
 
 
-def test_a_lesson_is_served_with_the_flags_asked_for(monkeypatch) -> None:
+def test_a_lesson_is_served_with_the_flags_asked_for(monkeypatch):
     called = []
 
     class Finished:
@@ -97,7 +97,7 @@ time.sleep(120)
 """
 
 
-def test_a_terminated_command_takes_its_server_along(tmp_path: Path) -> None:
+def test_a_terminated_command_takes_its_server_along(tmp_path):
     (tmp_path / "marimo").mkdir()
     (tmp_path / "marimo" / "__init__.py").write_text("")
     (tmp_path / "marimo" / "__main__.py").write_text(SERVER)
@@ -114,7 +114,7 @@ def test_a_terminated_command_takes_its_server_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [lesson.path for lesson in LESSONS], ids=lambda path: path.stem)
-def test_no_line_of_a_paragraph_begins_a_list(path: Path) -> None:
+def test_no_line_of_a_paragraph_begins_a_list(path):
     """In Markdown, a line that begins with a number and a dot begins a list."""
     lines = path.read_text(encoding="utf-8").splitlines()
     numbered = re.compile(r"\s*\d+\. ")
@@ -135,7 +135,7 @@ lesson_05_projection.app.run()
 
 
 @pytest.mark.ci
-def test_the_first_visit_of_the_lesson_on_projections_compiles_nothing(tmp_path: Path) -> None:
+def test_the_first_visit_of_the_lesson_on_projections_compiles_nothing(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", SERVED, str(find_lesson("projection").path.parent)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)

@@ -77,9 +77,7 @@ def _answers(address: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.path.stem)
-def test_lesson_opens_and_a_slider_moves_a_picture(
-    lesson: Lesson, chrome: Chrome, serve: Callable[[Lesson], str]
-) -> None:
+def test_lesson_opens_and_a_slider_moves_a_picture(lesson, chrome, serve):
     chrome.get(serve(lesson))
     # A cell that computes for long shows its picture late, so the test waits for all pictures.
     text = lesson.path.read_text(encoding="utf-8")

@@ -60,7 +60,7 @@ def _library_calls() -> Iterator[list[int]]:
 
 
 @pytest.mark.ci
-def test_every_cell_runs_and_every_picture_fits(opened: Notebook) -> None:
+def test_every_cell_runs_and_every_picture_fits(opened):
     assert len(opened.shown) >= 5
     assert opened.figures
     for figure in opened.figures:
@@ -73,7 +73,7 @@ def test_every_cell_runs_and_every_picture_fits(opened: Notebook) -> None:
 
 
 @pytest.mark.ci
-def test_a_step_runs_few_cells_and_calls_few_functions(opened: Notebook) -> None:
+def test_a_step_runs_few_cells_and_calls_few_functions(opened):
     assert opened.controls
     for name, control in opened.controls.items():
         assert len(control.values) > 1, name
@@ -86,7 +86,7 @@ def test_a_step_runs_few_cells_and_calls_few_functions(opened: Notebook) -> None
 
 
 @pytest.mark.slow
-def test_every_picture_fits_at_every_position(lesson: Lesson) -> None:
+def test_every_picture_fits_at_every_position(lesson):
     opened, unfit = Notebook(lesson.path), []
     for name, control in opened.controls.items():
         for position in _positions(control):
@@ -109,7 +109,7 @@ def _overlaps(figure: Figure) -> list[str]:
     return found
 
 
-def test_text_becomes_html_with_coloured_symbols() -> None:
+def test_text_becomes_html_with_coloured_symbols():
     page = to_page(r"""
     The body $K - K$ and $h_K(u)$, *not* $a_1 * b_1$:
 

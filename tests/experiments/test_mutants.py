@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 ITSELF = "experiments.mutants.mutants"
 
 
-def test_there_are_many_mutants_with_names_of_their_own() -> None:
+def test_there_are_many_mutants_with_names_of_their_own():
     rows = [
         line
         for path in (ROOT / "experiments" / "mutants").glob("*.toml")
@@ -43,22 +43,22 @@ def test_there_are_many_mutants_with_names_of_their_own() -> None:
     assert rows.count("[[edit]]") == len(MUTANTS) >= 80
 
 
-def test_every_figure_has_a_mutant() -> None:
+def test_every_figure_has_a_mutant():
     assert {mutant.script for mutant in MUTANTS.values()} == set(SCRIPTS) - {ITSELF}
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_every_mutant_changes_one_function_and_is_undone(name: str) -> None:
+def test_every_mutant_changes_one_function_and_is_undone(name):
     changes_one_function_and_is_undone(MUTANTS[name].edit)
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_tests_of_a_mutant_are_whole_files(name: str) -> None:
+def test_the_tests_of_a_mutant_are_whole_files(name):
     are_tests(MUTANTS[name].tests)
     assert all(test.startswith("tests/") and test.endswith(".py") for test in MUTANTS[name].tests)
 
 
-def test_a_result_belongs_to_the_text_of_script_and_tests() -> None:
+def test_a_result_belongs_to_the_text_of_script_and_tests():
     mutant = MUTANTS["median: a third of the logarithm of the net"]
     cell = config(mutant)
     assert cell in FULL.configurations
@@ -81,7 +81,7 @@ for name, module in list(sys.modules.items()):
 """
 
 
-def test_a_result_belongs_to_all_modules_that_script_and_tests_load() -> None:
+def test_a_result_belongs_to_all_modules_that_script_and_tests_load():
     """The reference is what Python loads. Files called __init__.py are left out."""
     mutant = next(m for m in MUTANTS.values() if ROOT / "tests/stats.py" in files_of(m))
     tests = [test.removesuffix(".py").replace("/", ".") for test in mutant.tests]
@@ -92,7 +92,7 @@ def test_a_result_belongs_to_all_modules_that_script_and_tests_load() -> None:
     assert {path for path in loaded if path.name != "__init__.py"} <= files_of(mutant)
 
 
-def test_red_claims_are_named_as_in_the_index() -> None:
+def test_red_claims_are_named_as_in_the_index():
     table = pd.DataFrame(
         {
             "figure": ["widths", "widths", "noise", "noise"],
@@ -105,7 +105,7 @@ def test_red_claims_are_named_as_in_the_index() -> None:
     assert red == {"widths::JL-14", "widths::JL-T9", "widths::JL-L12", "widths::JL-L13b"}
 
 
-def test_a_statement_is_refuted_by_a_red_claim_of_its_own() -> None:
+def test_a_statement_is_refuted_by_a_red_claim_of_its_own():
     def statement(*claims: str) -> Theorem:
         return Theorem(" ".join(claims), Paper.NIKOLOV, "", "", (), claims=claims)
 
@@ -129,7 +129,7 @@ def results(**changed: tuple[str, str]) -> pd.DataFrame:
     return table.assign(mutant=[*MUTANTS])
 
 
-def test_what_noticed_a_mutant() -> None:
+def test_what_noticed_a_mutant():
     table = pd.DataFrame(
         [
             ("JL-14", NONE, Noticed.ALONE),
@@ -144,7 +144,7 @@ def test_what_noticed_a_mutant() -> None:
     assert list(outcomes(table)) == list(table.expected)
 
 
-def test_every_figure_needs_a_claim_that_turns_red_and_one_where_no_test_does() -> None:
+def test_every_figure_needs_a_claim_that_turns_red_and_one_where_no_test_does():
     def passed(table: pd.DataFrame) -> list[bool]:
         return [claim.passed for claim in [*claims(table)][:3]]
 
@@ -156,7 +156,7 @@ def test_every_figure_needs_a_claim_that_turns_red_and_one_where_no_test_does() 
     assert passed(results(conjunctions=(NONE, NONE))) == [False, False, False]
 
 
-def test_some_things_are_claimed_of_all_mutants_only() -> None:
+def test_some_things_are_claimed_of_all_mutants_only():
     table = results()
     *_, index = claims_of_all(table)
     assert not index.passed
@@ -165,7 +165,7 @@ def test_some_things_are_claimed_of_all_mutants_only() -> None:
     assert [*claims_of_all(table.iloc[1:])] == goals(table.iloc[1:]) == []
 
 
-def test_the_goal_counts_mistakes_in_the_library() -> None:
+def test_the_goal_counts_mistakes_in_the_library():
     (before,) = goals(results())
     (after,) = goals(results(conjunctions=("BR-CONJ", "test")))
     # Some mutants of this figure edit its script, and others edit the library.

@@ -95,9 +95,7 @@ def ran(figures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ra
     return {command[0]: answer for command, answer in zip(commands, answers, strict=True)}
 
 
-def test_scripts_without_their_peers_are_listed_with_the_extra_to_install(
-    ran: dict[str, Ran],
-) -> None:
+def test_scripts_without_their_peers_are_listed_with_the_extra_to_install(ran):
     code, out, error = ran["list"]
     assert (code, error) == (0, "")
     left_out = re.findall(r"^left out: (\w+) needs ([\w, ]+) \(extra `bench`", out, re.M)
@@ -105,7 +103,7 @@ def test_scripts_without_their_peers_are_listed_with_the_extra_to_install(
     assert out.count("pip install -e '.[bench]'") == len(left_out)
 
 
-def test_a_run_goes_on_without_them(ran: dict[str, Ran], figures: Path) -> None:
+def test_a_run_goes_on_without_them(ran, figures):
     code, out, error = ran["run"]
     # The exit code is 1 because `geometry` was asked for and did not run. The other script ran.
     assert code == 1, error
@@ -115,14 +113,12 @@ def test_a_run_goes_on_without_them(ran: dict[str, Ran], figures: Path) -> None:
     assert not (figures / "quick" / "geometry.csv").exists()
 
 
-def test_stored_figures_of_peers_are_drawn_without_them(ran: dict[str, Ran], figures: Path) -> None:
+def test_stored_figures_of_peers_are_drawn_without_them(ran, figures):
     assert ran["plot"][::2] == (0, "")
     assert (figures / "geometry.png").exists()
 
 
-def test_status_shows_stored_figures_of_scripts_that_are_left_out(
-    ran: dict[str, Ran], figures: Path
-) -> None:
+def test_status_shows_stored_figures_of_scripts_that_are_left_out(ran, figures):
     code, out, error = ran["status"]
     assert (code, error) == (0, "")
     assert "left out: geometry needs hopsy, quadprog" in out
@@ -136,7 +132,7 @@ def test_status_shows_stored_figures_of_scripts_that_are_left_out(
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_names_every_peer_that_it_imports(name: str) -> None:
+def test_a_script_names_every_peer_that_it_imports(name):
     script = load(name)
     imported = set()
     for path in sources(sys.modules[name]).values():
@@ -152,6 +148,6 @@ def test_a_script_names_every_peer_that_it_imports(name: str) -> None:
     assert script.left_out is None
 
 
-def test_missing_packages_are_named() -> None:
+def test_missing_packages_are_named():
     needs = Needs(("json", "no_such_package"), extra="bench")
     assert needs.missing == ("no_such_package",)

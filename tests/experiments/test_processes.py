@@ -36,7 +36,7 @@ def table(folder: Path, sweep: Sweep[Config], executor: Executor) -> pd.DataFram
         return run_sweep(trivial_sweep.compute, sweep, store, executor).table()
 
 
-def test_results_do_not_depend_on_the_number_of_processes(tmp_path: Path, pair: Processes) -> None:
+def test_results_do_not_depend_on_the_number_of_processes(tmp_path, pair):
     expected = table(tmp_path / "one", trivial_sweep.SWEEP, in_process)
     two = table(tmp_path / "two", trivial_sweep.SWEEP, pair)
     pd.testing.assert_frame_equal(two, expected, check_exact=True)
@@ -50,7 +50,7 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path: Path, pair: 
         wait_for_end(identifier)
 
 
-def test_killed_processes_lose_nothing(tmp_path: Path) -> None:
+def test_killed_processes_lose_nothing(tmp_path):
     chance, kills = random.Random(3), 0
 
     def kill_some(outcome: Outcome[Any]) -> None:
@@ -70,7 +70,7 @@ def test_killed_processes_lose_nothing(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(killed.table(), expected, check_exact=True)
 
 
-def test_a_deadly_cell_is_a_failed_cell_and_no_other_suffers(tmp_path: Path) -> None:
+def test_a_deadly_cell_is_a_failed_cell_and_no_other_suffers(tmp_path):
     antidote = tmp_path / "antidote"
     sweep = Sweep((Config(0), Config(1, deadly_without=str(antidote)), Config(2)), 1, 0)
     with Processes(2) as processes, Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
@@ -88,7 +88,7 @@ def test_a_deadly_cell_is_a_failed_cell_and_no_other_suffers(tmp_path: Path) -> 
         assert not healed.failures
 
 
-def test_a_kill_of_an_idle_process_does_not_count_against_the_next_cell(tmp_path: Path) -> None:
+def test_a_kill_of_an_idle_process_does_not_count_against_the_next_cell(tmp_path):
     cells = Sweep(tuple(Config(n) for n in range(DEATHS)), 1, 0)
     with Processes(DEATHS) as processes:
         table(tmp_path / "first", cells, processes)
@@ -100,7 +100,7 @@ def test_a_kill_of_an_idle_process_does_not_count_against_the_next_cell(tmp_path
         assert len(table(tmp_path / "next", Sweep((Config(0),), 1, 0), processes)) == 3
 
 
-def test_an_exception_is_the_outcome_of_its_cell_alone(tmp_path: Path, pair: Processes) -> None:
+def test_an_exception_is_the_outcome_of_its_cell_alone(tmp_path, pair):
     sweep = Sweep((Config(0), Config(1, seconds=-1.0)), trials=1, seed=0)
     with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
         result = run_sweep(trivial_sweep.compute, sweep, store, pair)
@@ -108,7 +108,7 @@ def test_an_exception_is_the_outcome_of_its_cell_alone(tmp_path: Path, pair: Pro
     assert "sleep length must be non-negative" in (result.failures[0].traceback or "")
 
 
-def test_a_sweep_broken_off_leaves_nothing_to_the_next(tmp_path: Path, pair: Processes) -> None:
+def test_a_sweep_broken_off_leaves_nothing_to_the_next(tmp_path, pair):
     slow = Sweep(tuple(Config(n, seconds=60.0) for n in range(4)), trials=1, seed=0)
     quick = Config(99)
 
@@ -130,7 +130,7 @@ def test_a_sweep_broken_off_leaves_nothing_to_the_next(tmp_path: Path, pair: Pro
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
-def test_nothing_starts_when_everything_is_stored(tmp_path: Path) -> None:
+def test_nothing_starts_when_everything_is_stored(tmp_path):
     expected = table(tmp_path, trivial_sweep.SWEEP, in_process)
     with Processes(2) as processes:
         found = table(tmp_path, trivial_sweep.SWEEP, processes)
@@ -141,9 +141,7 @@ def test_nothing_starts_when_everything_is_stored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "code", [Code("edited", trivial_sweep.code().library), Code(trivial_sweep.code().script, "old")]
 )
-def test_processes_with_other_code_refuse_the_sweep(
-    tmp_path: Path, pair: Processes, code: Code
-) -> None:
+def test_processes_with_other_code_refuse_the_sweep(tmp_path, pair, code):
     cells = trivial_sweep.SWEEP.cells()
     with Store(tmp_path / "s.sqlite", code) as store:
         with pytest.raises(ExecutorError, match="differs from the code of this sweep"):
@@ -151,9 +149,7 @@ def test_processes_with_other_code_refuse_the_sweep(
         assert store.contents(cells) == Contents(completed=0, failed=0, stale=0)
 
 
-def test_a_script_that_cannot_be_imported_is_named(
-    tmp_path: Path, pair: Processes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_that_cannot_be_imported_is_named(tmp_path, pair, monkeypatch):
     def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         raise AssertionError("no process can know this function")
 
@@ -168,12 +164,12 @@ def test_a_script_that_cannot_be_imported_is_named(
         run_sweep(compute, trivial_sweep.SWEEP, store, pair)
 
 
-def test_the_number_of_processes_is_positive() -> None:
+def test_the_number_of_processes_is_positive():
     with pytest.raises(ValueError, match="count must be at least 1, got 0"):
         Processes(0)
 
 
-def test_draws_of_a_cell_are_those_of_its_seed(tmp_path: Path, pair: Processes) -> None:
+def test_draws_of_a_cell_are_those_of_its_seed(tmp_path, pair):
     found = table(tmp_path, trivial_sweep.SWEEP, pair)
     for cell in trivial_sweep.SWEEP.cells()[::17]:
         rows = found[(found.n == cell.configuration.n) & (found.trial == cell.trial)]

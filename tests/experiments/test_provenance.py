@@ -56,7 +56,7 @@ class Disc:
         ('f"radius must be at least 0, got {radius}"', '"radius is negative"'),
     ],
 )
-def test_words_imports_and_formatting_leave_the_hash(old: str, new: str) -> None:
+def test_words_imports_and_formatting_leave_the_hash(old, new):
     assert old in SOURCE
     assert module_hash(SOURCE.replace(old, new)) == module_hash(SOURCE)
 
@@ -75,12 +75,12 @@ def test_words_imports_and_formatting_leave_the_hash(old: str, new: str) -> None
         ("RATE = 1.0\n", "RATE = 1.0\nassert RATE\n"),
     ],
 )
-def test_code_changes_the_hash(old: str, new: str) -> None:
+def test_code_changes_the_hash(old, new):
     assert old in SOURCE
     assert module_hash(SOURCE.replace(old, new)) != module_hash(SOURCE)
 
 
-def test_content_hash_sees_contents_but_neither_places_nor_order(tmp_path: Path) -> None:
+def test_content_hash_sees_contents_but_neither_places_nor_order(tmp_path):
     a, b = tmp_path / "a.py", tmp_path / "b.py"
     a.write_text("one = 1")
     b.write_text("two = 2")
@@ -96,7 +96,7 @@ def test_content_hash_sees_contents_but_neither_places_nor_order(tmp_path: Path)
     assert content_hash([a, moved]) != reference
 
 
-def test_sources_follow_imports(tmp_path: Path) -> None:
+def test_sources_follow_imports(tmp_path):
     path = tmp_path / "script.py"
     path.write_text("import math\nfrom experiments.engine import store\n")
     found = sources(module_from(path))
@@ -108,9 +108,7 @@ def test_sources_follow_imports(tmp_path: Path) -> None:
     assert not any(name.startswith("math") for name in found)
 
 
-def test_an_edited_script_or_helper_is_other_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edited_script_or_helper_is_other_code(tmp_path, monkeypatch):
     # A helper module inside the package `experiments`, like those that scripts share.
     helper = tmp_path / "shared_problem.py"
     helper.write_text("SIZE = 1\n")
@@ -128,7 +126,7 @@ def test_an_edited_script_or_helper_is_other_code(
     assert Code.of(module_from(script)).script not in (first.script, second.script)
 
 
-def test_a_moved_helper_is_the_same_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_moved_helper_is_the_same_code(tmp_path, monkeypatch):
     package = sys.modules["experiments"]
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     helper, script = tmp_path / "before_the_move.py", tmp_path / "script.py"
@@ -140,9 +138,7 @@ def test_a_moved_helper_is_the_same_code(tmp_path: Path, monkeypatch: pytest.Mon
     assert Code.of(module_from(script)) == before
 
 
-def test_the_library_hash_covers_what_a_script_reaches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_library_hash_covers_what_a_script_reaches(tmp_path, monkeypatch):
     script = tmp_path / "script.py"
     script.write_text("from geomdp.privacy.definitions import basic_composition\n")
     module = module_from(script)
@@ -162,14 +158,14 @@ def test_the_library_hash_covers_what_a_script_reaches(
     assert edited("cli/app.py").library != edited("privacy/definitions.py").library
 
 
-def test_a_module_without_a_file_is_refused() -> None:
+def test_a_module_without_a_file_is_refused():
     namespace = ModuleType("nowhere")
     namespace.__file__ = None
     with pytest.raises(ValueError, match="source file, got nowhere"):
         Code.of(namespace)
 
 
-def test_versions_and_commit() -> None:
+def test_versions_and_commit():
     assert versions()["python"].startswith(f"{sys.version_info.major}.")
     # Exact noise uses python-flint, some conic programs use scs, and smooth queries use finufft.
     assert versions().keys() >= {"python-flint", "scs", "finufft"}

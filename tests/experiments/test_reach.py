@@ -51,7 +51,7 @@ CHAIR, LAMP, ALONE = "rooms/hall/chair.py", "rooms/lamp.py", "alone.py"
         ("def f(chair: gd.Chair): ...\nimport geomdp as gd", {CHAIR}),
     ],
 )
-def test_names_are_followed_through_stubs(text: str, expected: set[str]) -> None:
+def test_names_are_followed_through_stubs(text, expected):
     toy = Snapshot({PurePosixPath(name): content for name, content in TOY.items()})
     found = {str(path) for path in toy.reached([text])}
     assert {path for path in found if not path.endswith("__init__.py")} == expected
@@ -100,7 +100,7 @@ def loaded() -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_everything_that_a_cell_loads_is_reached(name: str, loaded: dict[str, set[str]]) -> None:
+def test_everything_that_a_cell_loads_is_reached(name, loaded):
     """The last assertion excludes the trivial case that the whole library is reached."""
     module = load(name).module
     texts = [path.read_text() for path in sources(module).values()]

@@ -12,28 +12,28 @@ from experiments.shared.records import Data, Queries, dimension, draw_records, w
 @pytest.mark.parametrize("queries", Queries)
 @pytest.mark.parametrize("data", [Data.UNIFORM, Data.VERTEX, Data.MIX, Data.CENTRE])
 @pytest.mark.parametrize("n", [7, 2500])
-def test_records_fit_the_universe(queries: Queries, data: Data, n: int) -> None:
+def test_records_fit_the_universe(queries, data, n):
     records = draw_records(queries, data, n, np.random.default_rng(0))
     assert len(workload(queries).universe.validate(records)) == n
 
 
 @pytest.mark.parametrize(("data", "distinct"), [(Data.VERTEX, 1), (Data.MIX, 10)])
 @pytest.mark.parametrize("queries", Queries)
-def test_few_elements_occur_equally_often(queries: Queries, data: Data, distinct: int) -> None:
+def test_few_elements_occur_equally_often(queries, data, distinct):
     records = draw_records(queries, data, 100, np.random.default_rng(1))
     _, counts = np.unique(records, axis=0, return_counts=True)
     assert counts.tolist() == [100 // distinct] * distinct
 
 
 @pytest.mark.parametrize("queries", Queries)
-def test_the_centre_is_the_mean_of_all_elements(queries: Queries) -> None:
+def test_the_centre_is_the_mean_of_all_elements(queries):
     Q = workload(queries)
     everything = Q.universe.elements(0, Q.universe.size)
     records = draw_records(queries, Data.CENTRE, 2 * len(everything), np.random.default_rng(2))
     np.testing.assert_allclose(Q.answers(records), Q.answers(everything), atol=1e-14)
 
 
-def test_the_real_sample_is_drawn_without_replacement() -> None:
+def test_the_real_sample_is_drawn_without_replacement():
     sample = real_sample()
     assert sample.shape == (20190, 10)
     everything = draw_records(Queries.MARGINALS, Data.REAL, 20190, np.random.default_rng(3))
@@ -44,5 +44,5 @@ def test_the_real_sample_is_drawn_without_replacement() -> None:
     assert sample.mean(axis=0).max() < 0.99
 
 
-def test_dimensions() -> None:
+def test_dimensions():
     assert [dimension(queries) for queries in Queries] == [55, 200]

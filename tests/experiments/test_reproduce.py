@@ -37,7 +37,7 @@ def folders(tmp_path: Path) -> Folders:
     return Folders(tmp_path / "results", tmp_path / "figures")
 
 
-def test_a_quick_run_writes_everything_beside_the_committed_figures(folders: Folders) -> None:
+def test_a_quick_run_writes_everything_beside_the_committed_figures(folders):
     report = reproduce(load(TOY), Preset.QUICK, folders)
     assert report.passed
     assert [claim.id for claim in report.claims] == ["TOY-1", "TOY-2"]
@@ -46,7 +46,7 @@ def test_a_quick_run_writes_everything_beside_the_committed_figures(folders: Fol
     assert (folders.results / "toy_script-quick.sqlite").exists()
 
 
-def test_the_record_says_where_the_numbers_come_from(folders: Folders) -> None:
+def test_the_record_says_where_the_numbers_come_from(folders):
     script = load(TOY)
     report = reproduce(script, Preset.FULL, folders)
     record = json.loads((folders.figures / "toy_script.json").read_text())
@@ -62,9 +62,7 @@ def test_the_record_says_where_the_numbers_come_from(folders: Folders) -> None:
     assert not report.passed
 
 
-def test_a_failing_cell_stops_the_files_but_not_the_sweep(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_cell_stops_the_files_but_not_the_sweep(folders, monkeypatch):
     monkeypatch.setattr(toy_script, "BROKEN", {2})
     report = reproduce(load(TOY), Preset.QUICK, folders)
     assert not report.passed
@@ -75,9 +73,7 @@ def test_a_failing_cell_stops_the_files_but_not_the_sweep(
 
 
 @pytest.mark.parametrize("part", ["plot", "claims"])
-def test_a_broken_script_is_recorded_and_leaves_no_older_figure(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch, part: str
-) -> None:
+def test_a_broken_script_is_recorded_and_leaves_no_older_figure(folders, monkeypatch, part):
     def broken(table: pd.DataFrame) -> Figure:
         raise KeyError("no such column")
 
@@ -94,12 +90,12 @@ def test_a_broken_script_is_recorded_and_leaves_no_older_figure(
     assert record["claims"] == []
 
 
-def test_looking_creates_nothing(folders: Folders) -> None:
+def test_looking_creates_nothing(folders):
     assert contents(load(TOY), Preset.QUICK, folders) == Contents(0, 0, 0)
     assert not folders.results.exists()
 
 
-def test_a_second_run_computes_nothing_and_gives_the_same_bytes(folders: Folders) -> None:
+def test_a_second_run_computes_nothing_and_gives_the_same_bytes(folders):
     def files() -> dict[str, bytes]:
         return {p.name: p.read_bytes() for p in folders.figures.rglob("*.*")}
 
@@ -112,7 +108,7 @@ def test_a_second_run_computes_nothing_and_gives_the_same_bytes(folders: Folders
         assert files()[name] == first[name]
 
 
-def test_plots_read_the_csv_and_nothing_else(folders: Folders) -> None:
+def test_plots_read_the_csv_and_nothing_else(folders):
     script, outputs = load(TOY), folders.outputs("toy_script", Preset.QUICK)
     reproduce(script, Preset.QUICK, folders)
     before = outputs.images[0].read_bytes()
@@ -123,14 +119,14 @@ def test_plots_read_the_csv_and_nothing_else(folders: Folders) -> None:
     assert outputs.images[0].read_bytes() != before
 
 
-def test_floats_survive_the_csv(tmp_path: Path) -> None:
+def test_floats_survive_the_csv(tmp_path):
     outputs = Outputs(tmp_path / "deep" / "folder", "floats")
     table = pd.DataFrame({"x": [1 / 3, 1e-300, 123456789.123456789, -0.0]})
     write_table(outputs, table)
     pd.testing.assert_frame_equal(read_table(outputs), table, check_exact=True)
 
 
-def test_a_figure_that_cannot_be_drawn_leaves_no_file(tmp_path: Path) -> None:
+def test_a_figure_that_cannot_be_drawn_leaves_no_file(tmp_path):
     figure = Figure(figsize=(1, 1))
     figure.text(0, 0, "$\\unknown$")
     with drawing(), pytest.raises(ValueError, match="unknown"):
@@ -138,7 +134,7 @@ def test_a_figure_that_cannot_be_drawn_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_style_neither_depends_on_nor_changes_the_settings_of_the_user() -> None:
+def test_the_style_neither_depends_on_nor_changes_the_settings_of_the_user():
     with mpl.rc_context({"lines.linewidth": 17.0}):
         with drawing():
             assert mpl.rcParams["lines.linewidth"] < 3
@@ -146,18 +142,14 @@ def test_the_style_neither_depends_on_nor_changes_the_settings_of_the_user() -> 
         assert mpl.rcParams["lines.linewidth"] == 17.0
 
 
-def test_claims_do_not_see_what_a_clock_measured(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_claims_do_not_see_what_a_clock_measured(folders, monkeypatch):
     monkeypatch.setattr(toy_script, "CLOCK", ("square",), raising=False)
     report = reproduce(load(TOY), Preset.QUICK, folders)
     assert report.broken is not None
     assert "square" in report.broken.splitlines()[-1]
 
 
-def test_a_figure_that_failed_computes_its_cells_again(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_figure_that_failed_computes_its_cells_again(folders, monkeypatch):
     seen: list[object] = []
     with monkeypatch.context() as failing:
         failing.setattr(toy_script, "LARGEST", 5)
@@ -175,9 +167,7 @@ def test_a_figure_that_failed_computes_its_cells_again(
     assert len(seen) == 6
 
 
-def test_a_stop_before_the_first_cell_forgets_no_failure(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_before_the_first_cell_forgets_no_failure(folders, monkeypatch):
     with monkeypatch.context() as failing:
         failing.setattr(toy_script, "LARGEST", 5)
         assert not reproduce(load(TOY), Preset.QUICK, folders).passed
@@ -208,9 +198,7 @@ def two_toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[LoadedScri
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_cells_of_several_scripts_share_the_processes(
-    folders: Folders, two_toys: list[LoadedScript], workers: int
-) -> None:
+def test_cells_of_several_scripts_share_the_processes(folders, two_toys, workers):
     seen: list[str] = []
     with ExitStack() as stack:
         executor = stack.enter_context(Processes(workers)) if workers > 1 else in_process
@@ -223,9 +211,7 @@ def test_cells_of_several_scripts_share_the_processes(
     pd.testing.assert_frame_equal(first, second)
 
 
-def test_a_store_that_fails_stops_its_script_alone(
-    folders: Folders, two_toys: list[LoadedScript], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_store_that_fails_stops_its_script_alone(folders, two_toys, monkeypatch, tmp_path):
     record = Store.record
 
     def failing(store: Store, outcome: Outcome[Any]) -> None:
@@ -242,7 +228,7 @@ def test_a_store_that_fails_stops_its_script_alone(
     assert (tmp_path / "begun").read_text().split() == ["1", "1", "2"]
 
 
-def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
     (tmp_path / ".half.csv.999999999").write_text("half")
     write_table(Outputs(tmp_path, "half"), pd.DataFrame({"x": [1]}))
     assert [path.name for path in tmp_path.iterdir()] == ["half.csv"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def draw(config: Config, rng: np.random.Generator) -> list[Row]:
     return [{"value": config.n + rng.random()}]
 
 
-def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
+def test_an_interrupt_keeps_what_is_done(tmp_path):
     def interrupted(config: Config, rng: np.random.Generator) -> list[Row]:
         if config.n == 3:
             raise KeyboardInterrupt
@@ -44,7 +43,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
         assert store.contents(SWEEP.cells()) == Contents(completed=6, failed=0, stale=0)
 
 
-def test_a_failing_cell_is_recorded_and_the_sweep_goes_on(tmp_path: Path) -> None:
+def test_a_failing_cell_is_recorded_and_the_sweep_goes_on(tmp_path):
     def fragile(config: Config, rng: np.random.Generator) -> list[Row]:
         if config.n == 2:
             raise ArithmeticError("n = 2 is too hard")
@@ -76,13 +75,13 @@ def test_a_failing_cell_is_recorded_and_the_sweep_goes_on(tmp_path: Path) -> Non
         ([{"value": np.zeros(3)}], "value must be a string, number"),
     ],
 )
-def test_results_that_are_no_rows_are_failures(rows: list[Any], message: str) -> None:
+def test_results_that_are_no_rows_are_failures(rows, message):
     outcome = run_cell(lambda config, rng: rows, Cell(Config(1), 0, 0))
     assert outcome.failed
     assert message in (outcome.traceback or "")
 
 
-def test_a_changed_sweep_shares_only_equal_cells(tmp_path: Path) -> None:
+def test_a_changed_sweep_shares_only_equal_cells(tmp_path):
     with Store(tmp_path / "s.sqlite", CODE) as store:
         first = run_sweep(draw, SWEEP, store).table()
         other = Sweep((Config(5), Config(100)), trials=3, seed=1)
@@ -95,7 +94,7 @@ def test_a_changed_sweep_shares_only_equal_cells(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(common, expected, check_exact=True)
 
 
-def test_another_seed_gives_other_numbers(tmp_path: Path) -> None:
+def test_another_seed_gives_other_numbers(tmp_path):
     with Store(tmp_path / "s.sqlite", CODE) as store:
         first = run_sweep(draw, SWEEP, store).table()
         second = run_sweep(draw, Sweep(SWEEP.configurations, 2, seed=2), store).table()
@@ -112,7 +111,7 @@ def threads(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
 
 
 @pytest.mark.parametrize("executor", [backwards, threads])
-def test_results_do_not_depend_on_the_executor(tmp_path: Path, executor: Any) -> None:
+def test_results_do_not_depend_on_the_executor(tmp_path, executor):
     with Store(tmp_path / "a.sqlite", CODE) as store:
         expected = run_sweep(draw, SWEEP, store).table()
     with Store(tmp_path / "b.sqlite", CODE) as store:
@@ -120,12 +119,12 @@ def test_results_do_not_depend_on_the_executor(tmp_path: Path, executor: Any) ->
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
-def test_an_executor_that_loses_cells_is_found_out(tmp_path: Path) -> None:
+def test_an_executor_that_loses_cells_is_found_out(tmp_path):
     with Store(tmp_path / "s.sqlite", CODE) as store, pytest.raises(RuntimeError, match="3 of 12"):
         run_sweep(draw, SWEEP, store, lambda work, cells: map(work, cells[:3]))
 
 
-def test_the_table_names_configuration_trial_and_row() -> None:
+def test_the_table_names_configuration_trial_and_row():
     outcomes = tuple(
         Outcome(cell, 1.0, ({"value": 0.5},), None) for cell in Sweep((Config(1),), 2, 0).cells()
     )

@@ -7,9 +7,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from docutils import nodes
@@ -29,7 +27,7 @@ from experiments.guide.markup import prose
 from experiments.guide.reference import exported_by, exports, packages, write_reference
 from experiments.guide.theorem_pages import write_theorems
 from experiments.planting.catalogue import FAULTS
-from experiments.theorems import THEOREMS, Theorem, cited
+from experiments.theorems import THEOREMS, cited
 from geomdp.advice.candidates import CANDIDATES
 from tests.hostile.test_output import PIECES, controls, groups
 from tests.readme import PAGES, ROOT, cells
@@ -59,7 +57,7 @@ def included(file: str, after: str, before: str) -> str:
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
-def test_links_of_pages_lead_to_pages(page: Path) -> None:
+def test_links_of_pages_lead_to_pages(page):
     # The built site contains the pages, but not the other files of the repository. So links to
     # other files would be broken, also links in texts that a page includes.
     text = page.read_text()
@@ -73,7 +71,7 @@ def test_links_of_pages_lead_to_pages(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
-def test_code_cells_compile(page: Path) -> None:
+def test_code_cells_compile(page):
     for cell in cells(page):
         # Lines that begin with a colon are options of the cell.
         code = re.sub(r"\A(?::.*\n)+", "", cell)
@@ -83,13 +81,13 @@ def test_code_cells_compile(page: Path) -> None:
             compile(code, str(page), "exec")
 
 
-def test_pages_with_code_are_notebooks() -> None:
+def test_pages_with_code_are_notebooks():
     for page in ALL_PAGES:
         has_header = page.read_text().startswith("---\nfile_format: mystnb\n")
         assert has_header is bool(cells(page)), page
 
 
-def test_shell_cells_stop_at_the_first_command_that_fails() -> None:
+def test_shell_cells_stop_at_the_first_command_that_fails():
     # By default, a %%bash cell goes on after a command that fails. So pages have their own %%bash.
     for page in ALL_PAGES:
         first, *others = cells(page) or [""]
@@ -98,7 +96,7 @@ def test_shell_cells_stop_at_the_first_command_that_fails() -> None:
     assert '"-euo"' in (HERE / "shell.py").read_text()
 
 
-def test_every_page_is_in_a_list_of_contents() -> None:
+def test_every_page_is_in_a_list_of_contents():
     listed = {PAGES / "index.md"}
     for page in ALL_PAGES:
         for contents in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.S):
@@ -108,7 +106,7 @@ def test_every_page_is_in_a_list_of_contents() -> None:
     assert set(ALL_PAGES) <= listed
 
 
-def test_each_public_package_and_export_stands_in_the_reference(tmp_path: Path) -> None:
+def test_each_public_package_and_export_stands_in_the_reference(tmp_path):
     write_reference(tmp_path)
     index = (tmp_path / "index.rst").read_text()
     described = {export.path for export in exports()}
@@ -123,7 +121,7 @@ def test_each_public_package_and_export_stands_in_the_reference(tmp_path: Path) 
     assert described == set()
 
 
-def test_a_package_lists_its_own_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_lists_its_own_constants(monkeypatch):
     """Python may use one object for equal constants of two packages."""
     (learners,) = (found for found in exports() if found.path == "geomdp.audit.DEFAULT_LEARNERS")
     equal = replace(learners, package="geomdp.privacy", name="OTHER")
@@ -132,7 +130,7 @@ def test_a_package_lists_its_own_constants(monkeypatch: pytest.MonkeyPatch) -> N
     assert exported_by("geomdp.audit")["DEFAULT_LEARNERS"] is learners
 
 
-def test_a_class_links_to_what_it_inherits(tmp_path: Path) -> None:
+def test_a_class_links_to_what_it_inherits(tmp_path):
     write_reference(tmp_path)
     page = (tmp_path / "geomdp.mechanisms.KNorm.rst").read_text()
     assert ".. automethod:: KNorm.with_workload\n" in page  # of a base class without a page
@@ -140,7 +138,7 @@ def test_a_class_links_to_what_it_inherits(tmp_path: Path) -> None:
     assert ":py:obj:`release <geomdp.mechanisms.Mechanism.release>`" in page
 
 
-def test_the_scripts_of_the_catalogue_have_pages(tmp_path: Path) -> None:
+def test_the_scripts_of_the_catalogue_have_pages(tmp_path):
     scripts = [load(name) for name in SCRIPTS[:3]]
     pages = figure_pages(scripts, Folders())
     for script in scripts:
@@ -165,7 +163,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("theorem", THEOREMS, ids=lambda theorem: theorem.id)
-def test_a_page_has_all_of_a_theorem(gallery: dict[str, str], theorem: Theorem) -> None:
+def test_a_page_has_all_of_a_theorem(gallery, theorem):
     page = gallery[theorem.id]
     assert page.startswith(f".. _theorem-{theorem.id}:\n")
     assert prose(theorem.statement) in page
@@ -188,14 +186,14 @@ def test_a_page_has_all_of_a_theorem(gallery: dict[str, str], theorem: Theorem) 
     assert gallery["behind"].count(f"<theorem-{theorem.id}>`") == 1
 
 
-def test_two_sentences_say_what_to_look_at_and_what_follows() -> None:
+def test_two_sentences_say_what_to_look_at_and_what_follows():
     for theorem in THEOREMS:
         for words in (theorem.look, theorem.follows):
             assert words.endswith("."), theorem.id
             assert len(re.findall(r"\.(?: |$)", words)) == 1, theorem.id
 
 
-def test_a_failed_claim_is_shown_as_failed() -> None:
+def test_a_failed_claim_is_shown_as_failed():
     claim = {"name": "a", "measured": "2", "theory": "at most 1", "passed": False, "used": 2.0}
     line = claim_line(claim)
     assert line.startswith("* :failed:`FAILED` ")
@@ -203,7 +201,7 @@ def test_a_failed_claim_is_shown_as_failed() -> None:
     assert claim_line(claim | {"passed": True, "used": 0.5}).startswith("* :passed:`passed` ")
 
 
-def test_the_chart_leads_to_public_names_and_to_sections_that_run_them() -> None:
+def test_the_chart_leads_to_public_names_and_to_sections_that_run_them():
     paths = {export.path for export in exports()}
     page = (PAGES / "use" / "choose.md").read_text()
     answers = re.findall(r"container\} answer\n(.*?)\n::::", page, re.S)
@@ -218,7 +216,7 @@ def test_the_chart_leads_to_public_names_and_to_sections_that_run_them() -> None
     assert {candidate.kind for candidate in CANDIDATES} <= {export.value for export in exports()}
 
 
-def test_the_threat_model_counts_the_planted_faults() -> None:
+def test_the_threat_model_counts_the_planted_faults():
     page = (PAGES / "privacy" / "threat_model.md").read_text()
     assert f"{len(FAULTS)} planted faults" in page
 
@@ -238,7 +236,7 @@ def test_the_threat_model_counts_the_planted_faults() -> None:
         (">>> x_1 * 2", ">>> x_1 * 2"),
     ],
 )
-def test_docstrings_are_typeset(plain: str, set_in_type: str) -> None:
+def test_docstrings_are_typeset(plain, set_in_type):
     (line,) = typeset([plain], Place("geomdp.bodies", None))
     assert line == set_in_type.removeprefix("\\ ")
 
@@ -254,7 +252,7 @@ NODES |= {"emphasis", "literal", "inline", "subscript", "superscript"}
 
 
 @pytest.mark.parametrize("line", [claim_line, _goal])
-def test_the_gallery_obeys_no_label(line: Callable[[dict[str, object]], str]) -> None:
+def test_the_gallery_obeys_no_label(line):
     for role in ("ref", "py:obj"):  # Sphinx has these
         roles.register_local_role(role, roles.GenericRole(role, nodes.inline))
     keys = ("name", "measured", "theory", "goal", "beside", "reason")
@@ -268,14 +266,14 @@ def test_the_gallery_obeys_no_label(line: Callable[[dict[str, object]], str]) ->
         assert verdicts in (["passed"], ["reached"]), label
 
 
-def test_what_an_example_prints_is_not_typeset() -> None:
+def test_what_an_example_prints_is_not_typeset():
     lines = ["The value of x:", "", ">>> f(x)", "x <= 1", "", "x <= 1"]
     found = typeset(lines, Place("geomdp", None))
     assert found[2:4] == lines[2:4]
     assert found[5] == "*x* ≤ 1"
 
 
-def test_broken_links_and_files_from_the_network_are_found(tmp_path: Path) -> None:
+def test_broken_links_and_files_from_the_network_are_found(tmp_path):
     (tmp_path / "here.html").write_text("<p id='place'><a href='https://example.org'>a</a></p>")
     links = ("here.html#place", "here.html#elsewhere", "gone.html", "#nowhere")
     page = [*(f"<a href='{link}'>a</a>" for link in links), "<script src='//cdn.example/x.js'>"]
@@ -301,7 +299,7 @@ FAULTY = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTY)
-def test_a_faulty_page_ends_the_build(tmp_path: Path, fault: str) -> None:
+def test_a_faulty_page_ends_the_build(tmp_path, fault):
     sources = tmp_path / "sources"
     shutil.copytree(HERE / "static", sources / "static")
     shutil.copy(HERE / "conf.py", sources)
@@ -311,9 +309,7 @@ def test_a_faulty_page_ends_the_build(tmp_path: Path, fault: str) -> None:
         run_sphinx(sources, tmp_path / "html", tmp_path / "doctrees")
 
 
-def test_a_missing_figure_ends_the_command_with_a_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_figure_ends_the_command_with_a_message(tmp_path, monkeypatch):
     monkeypatch.setattr(command_line, "SCRIPTS", SCRIPTS[:1])
     monkeypatch.setattr(command_line, "RESULTS", tmp_path / "results")
     result = CliRunner().invoke(
@@ -324,13 +320,13 @@ def test_a_missing_figure_ends_the_command_with_a_message(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_replaced(tmp_path):
     (tmp_path / "thesis.tex").write_text("a life's work")
     with pytest.raises(SiteError, match="no earlier site"):
         build_site([], tmp_path, Folders(), tmp_path / "work")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_git_ignores_the_built_site() -> None:
+def test_git_ignores_the_built_site():
     ignored = (ROOT / ".gitignore").read_text().splitlines()
     assert {"experiments/results/", "/site/"} <= {*ignored}

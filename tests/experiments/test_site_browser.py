@@ -118,9 +118,7 @@ def faults(chrome: Chrome) -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "pages"), [(PHONE, ALL), (SCREEN, PAGES)])
-def test_pages_fit_and_load_nothing_from_elsewhere(
-    site: Path, chrome: Chrome, width: int, pages: tuple[str, ...]
-) -> None:
+def test_pages_fit_and_load_nothing_from_elsewhere(site, chrome, width, pages):
     resize(chrome, width)
     for page in pages:
         chrome.get((site / page).as_uri())
@@ -129,7 +127,7 @@ def test_pages_fit_and_load_nothing_from_elsewhere(
         assert faults(chrome) == [], page
 
 
-def test_the_site_is_small(site: Path) -> None:
+def test_the_site_is_small(site):
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < SIZE
 
 
@@ -144,9 +142,7 @@ def test_the_site_is_small(site: Path) -> None:
         ("TightCone", "reference/geomdp.mechanisms.TightCone.html"),
     ],
 )
-def test_the_search_finds_pages_of_every_kind(
-    site: Path, chrome: Chrome, words: str, found: str
-) -> None:
+def test_the_search_finds_pages_of_every_kind(site, chrome, words, found):
     resize(chrome, SCREEN)
     chrome.get((site / "privacy" / "proof.html").as_uri())
     chrome.find_element(By.TAG_NAME, "body").send_keys(Keys.CONTROL, "k")
@@ -163,7 +159,7 @@ def test_the_search_finds_pages_of_every_kind(
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
 @pytest.mark.parametrize("page", ["index.html", "gallery/JL-T1.html", "figures/jl_rates.html"])
-def test_the_keyboard_reaches_everything(site: Path, chrome: Chrome, page: str, width: int) -> None:
+def test_the_keyboard_reaches_everything(site, chrome, page, width):
     resize(chrome, width)
     chrome.get((site / page).as_uri())
     usable = chrome.execute_script(USABLE)
@@ -176,7 +172,7 @@ def test_the_keyboard_reaches_everything(site: Path, chrome: Chrome, page: str, 
     assert [part.get_attribute("outerHTML") for part in missed] == []
 
 
-def test_a_chart_opens_by_keyboard_and_says_its_values(site: Path, chrome: Chrome) -> None:
+def test_a_chart_opens_by_keyboard_and_says_its_values(site, chrome):
     resize(chrome, PHONE)
     chrome.get((site / "figures" / "recursive_noise.html").as_uri())
     chrome.find_element(By.CSS_SELECTOR, ".chart summary").send_keys(Keys.ENTER)
@@ -196,7 +192,7 @@ def test_a_chart_opens_by_keyboard_and_says_its_values(site: Path, chrome: Chrom
     assert faults(chrome) == []
 
 
-def test_without_javascript_the_text_stands(site: Path, chrome: Chrome) -> None:
+def test_without_javascript_the_text_stands(site, chrome):
     resize(chrome, SCREEN)
     chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     for page in PAGES[:-1]:

@@ -32,7 +32,7 @@ def failed(n: int) -> Outcome[Config]:
     return Outcome(Cell(Config(n), 0, 2**70), 0.5, None, "Traceback: it broke")
 
 
-def test_outcomes_come_back_in_the_order_asked_for(tmp_path: Path) -> None:
+def test_outcomes_come_back_in_the_order_asked_for(tmp_path):
     path = tmp_path / "new folder" / "sweep.sqlite"
     outcomes = [completed(3), failed(1), completed(2, 1e-300)]
     with Store(path, CODE) as store:
@@ -45,7 +45,7 @@ def test_outcomes_come_back_in_the_order_asked_for(tmp_path: Path) -> None:
         assert store.outcomes([completed(9).cell]) == []
 
 
-def test_a_failed_cell_may_be_replaced_a_completed_one_never(tmp_path: Path) -> None:
+def test_a_failed_cell_may_be_replaced_a_completed_one_never(tmp_path):
     with Store(tmp_path / "s.sqlite", CODE) as store:
         cell = failed(1).cell
         store.record(failed(1))
@@ -58,7 +58,7 @@ def test_a_failed_cell_may_be_replaced_a_completed_one_never(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("other", [Code("edited", "library"), Code("script", "edited")])
-def test_other_code_is_kept_apart(tmp_path: Path, other: Code) -> None:
+def test_other_code_is_kept_apart(tmp_path, other):
     path, cell = tmp_path / "s.sqlite", completed(1).cell
     with Store(path, CODE) as store:
         store.record(completed(1))
@@ -70,7 +70,7 @@ def test_other_code_is_kept_apart(tmp_path: Path, other: Code) -> None:
         assert store.outcomes([cell]) == [completed(1)]
 
 
-def test_other_cells_are_kept_apart_and_two_open_stores_share_a_file(tmp_path: Path) -> None:
+def test_other_cells_are_kept_apart_and_two_open_stores_share_a_file(tmp_path):
     path = tmp_path / "s.sqlite"
     with Store(path, CODE) as first, Store(path, CODE) as second:
         first.record(completed(1))
@@ -81,7 +81,7 @@ def test_other_cells_are_kept_apart_and_two_open_stores_share_a_file(tmp_path: P
         assert len(first.outcomes([cell, completed(2).cell])) == 2
 
 
-def test_the_file_is_write_ahead_and_carries_everything(tmp_path: Path) -> None:
+def test_the_file_is_write_ahead_and_carries_everything(tmp_path):
     path = tmp_path / "s.sqlite"
     with Store(path, CODE) as store:
         store.record(completed(1))
@@ -100,7 +100,7 @@ def test_the_file_is_write_ahead_and_carries_everything(tmp_path: Path) -> None:
     assert "it broke" in broken["traceback"]
 
 
-def test_an_empty_file_is_what_a_kill_at_birth_leaves(tmp_path: Path) -> None:
+def test_an_empty_file_is_what_a_kill_at_birth_leaves(tmp_path):
     path = tmp_path / "s.sqlite"
     path.touch()
     with Store(path, CODE) as store:
@@ -142,7 +142,7 @@ def damaged_pages(path: Path, *, truncated: bool = False) -> None:
         (lambda path: damaged_pages(path, truncated=True), "damaged|malformed"),
     ],
 )
-def test_unusable_files_are_named_and_left_as_they_are(tmp_path: Path, spoil, message) -> None:
+def test_unusable_files_are_named_and_left_as_they_are(tmp_path, spoil, message):
     path = tmp_path / "s.sqlite"
     spoil(path)
     before = path.read_bytes()
@@ -152,7 +152,7 @@ def test_unusable_files_are_named_and_left_as_they_are(tmp_path: Path, spoil, me
     assert path.read_bytes() == before
 
 
-def test_a_full_disk_is_named_and_what_is_stored_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_named_and_what_is_stored_stays(tmp_path):
     path, stored = tmp_path / "s.sqlite", []
     with Store(path, CODE) as store:
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
@@ -176,7 +176,7 @@ def test_a_full_disk_is_named_and_what_is_stored_stays(tmp_path: Path) -> None:
         assert store.contents(cells) == Contents(completed=len(stored) + 1, failed=0, stale=0)
 
 
-def test_a_folder_in_the_way_and_a_file_in_place_of_the_folder_are_named(tmp_path: Path) -> None:
+def test_a_folder_in_the_way_and_a_file_in_place_of_the_folder_are_named(tmp_path):
     (tmp_path / "s.sqlite").mkdir()
     (tmp_path / "results").write_text("a file")
     for path, named in ((tmp_path / "s.sqlite", r"s\.sqlite"), (tmp_path / "results/s", "results")):
@@ -198,7 +198,7 @@ def without_privileges() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("stored", "folder_mode"), [(False, 0o500), (True, 0o500), (True, 0o700)])
-def test_what_is_read_only_is_named_before_cells_run(stored: bool, folder_mode: int) -> None:
+def test_what_is_read_only_is_named_before_cells_run(stored, folder_mode):
     with without_privileges(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.sqlite"
         if stored:
@@ -212,9 +212,7 @@ def test_what_is_read_only_is_named_before_cells_run(stored: bool, folder_mode: 
         os.chmod(folder, 0o700)
 
 
-def test_a_file_that_cannot_be_counted_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_counted_is_named(tmp_path, monkeypatch):
     """The outcomes were read before another program changed the file."""
     path = tmp_path / "s.sqlite"
     with Store(path, CODE) as store:

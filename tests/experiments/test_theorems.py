@@ -17,7 +17,6 @@ from experiments.theorems import (
     UNCLAIMED,
     UNREFUTED,
     Paper,
-    Theorem,
     cited,
     resolve,
     shown_by,
@@ -156,13 +155,13 @@ SHARED = [
 ]
 
 
-def test_every_id_of_the_formula_sheet_is_there_once() -> None:
+def test_every_id_of_the_formula_sheet_is_there_once():
     assert len(BY_ID) == len(THEOREMS)
     assert set(SHEET) - set(BY_ID) == set()
 
 
 @pytest.mark.parametrize("paper", NUMBERED)
-def test_everything_a_paper_numbers_is_there_once(paper: Paper) -> None:
+def test_everything_a_paper_numbers_is_there_once(paper):
     numbers = [
         number for theorem in THEOREMS if theorem.paper is paper for number in theorem.numbers
     ]
@@ -170,20 +169,20 @@ def test_everything_a_paper_numbers_is_there_once(paper: Paper) -> None:
     assert set(NUMBERED[paper]) - set(numbers) == set()
 
 
-def test_shared_definitions_are_there() -> None:
+def test_shared_definitions_are_there():
     numbers = {number for theorem in THEOREMS for number in theorem.numbers}
     assert set(SHARED) <= numbers
 
 
 @pytest.mark.parametrize("theorem", THEOREMS, ids=BY_ID)
-def test_the_code_of_a_theorem_exists(theorem: Theorem) -> None:
+def test_the_code_of_a_theorem_exists(theorem):
     assert theorem.code
     for name in theorem.code:
         assert resolve(name) is not None
 
 
 @pytest.mark.parametrize("theorem", THEOREMS, ids=BY_ID)
-def test_every_theorem_names_tests_that_exist(theorem: Theorem) -> None:
+def test_every_theorem_names_tests_that_exist(theorem):
     assert theorem.tests
     for test in theorem.tests:
         path, function = test.split("::")
@@ -199,7 +198,7 @@ def ids_of(script: str) -> set[str]:
 
 
 @pytest.mark.parametrize("theorem", THEOREMS, ids=BY_ID)
-def test_every_theorem_names_claims_that_exist(theorem: Theorem) -> None:
+def test_every_theorem_names_claims_that_exist(theorem):
     """Claims of the committed figures count; citations in docstrings of scripts do not count."""
     assert bool(theorem.claims) != (theorem.id in UNCLAIMED)
     for claim in theorem.claims:
@@ -207,20 +206,20 @@ def test_every_theorem_names_claims_that_exist(theorem: Theorem) -> None:
         assert id in ids_of(script), f"no claim of {script} has the id {id}"
 
 
-def test_the_theorems_without_a_claim_are_listed_with_the_reason() -> None:
+def test_the_theorems_without_a_claim_are_listed_with_the_reason():
     assert BY_ID.keys() >= UNCLAIMED.keys() | UNREFUTED.keys()
     assert all((UNCLAIMED | UNREFUTED).values())
     assert not UNCLAIMED.keys() & UNREFUTED.keys()
 
 
 @pytest.mark.parametrize(("name", "docstring"), DOCSTRINGS)
-def test_every_script_shows_a_theorem_and_cites_known_ones(name: str, docstring: str) -> None:
+def test_every_script_shows_a_theorem_and_cites_known_ones(name, docstring):
     assert [theorem.id for theorem in THEOREMS if name in shown_by(theorem, DOCSTRINGS)]
     assert cited(docstring) <= BY_ID.keys()
 
 
 @pytest.mark.parametrize("theorem", THEOREMS, ids=BY_ID)
-def test_statements_are_mathematics_that_browsers_draw(theorem: Theorem) -> None:
+def test_statements_are_mathematics_that_browsers_draw(theorem):
     text = f"{theorem.statement} {theorem.look} {theorem.follows}"
     assert text.count("$") % 2 == 0
     html = to_html(text)
@@ -230,7 +229,7 @@ def test_statements_are_mathematics_that_browsers_draw(theorem: Theorem) -> None
     assert html.count("mathvariant") == html.count('mathvariant="normal"')
 
 
-def test_unknown_names_and_commands_are_refused() -> None:
+def test_unknown_names_and_commands_are_refused():
     with pytest.raises(AttributeError, match="no_such_thing"):
         resolve("geomdp.bounds.no_such_thing")
     with pytest.raises(ModuleNotFoundError):

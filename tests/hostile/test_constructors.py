@@ -29,19 +29,19 @@ def refused(name: str, key: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
-def test_good_arguments_are_taken(name: str) -> None:
+def test_good_arguments_are_taken(name):
     row = CONSTRUCTORS[name]
     row.build(**row.good)
 
 
 @pytest.mark.parametrize(("name", "key"), ARGUMENTS)
-def test_what_is_no_number_is_refused(name: str, key: str) -> None:
+def test_what_is_no_number_is_refused(name, key):
     for value in NO_NUMBERS.values():
         refused(name, key, value)
 
 
 @pytest.mark.parametrize(("name", "key"), ARGUMENTS)
-def test_numbers_out_of_range_are_refused(name: str, key: str) -> None:
+def test_numbers_out_of_range_are_refused(name, key):
     for value in OUT_OF_RANGE.values():
         refused(name, key, value)
     kind = CONSTRUCTORS[name].kinds[key]
@@ -54,7 +54,7 @@ def test_numbers_out_of_range_are_refused(name: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "key"), ARGUMENTS)
-def test_numbers_at_the_ends_of_floats_are_taken_or_refused(name: str, key: str) -> None:
+def test_numbers_at_the_ends_of_floats_are_taken_or_refused(name, key):
     row = CONSTRUCTORS[name]
     for value in EXTREME.values():
         if row.kinds[key] == "whole" and key not in COUNTS:
@@ -63,5 +63,5 @@ def test_numbers_at_the_ends_of_floats_are_taken_or_refused(name: str, key: str)
             row.build(**(row.good | {key: value}))
 
 
-def test_there_are_many_malformed_arguments() -> None:
+def test_there_are_many_malformed_arguments():
     assert len(ARGUMENTS) * (len(NO_NUMBERS) + len(OUT_OF_RANGE)) >= 1500

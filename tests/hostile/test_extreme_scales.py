@@ -44,7 +44,7 @@ def with_loss(privacy: Privacy, loss: float) -> Privacy:
     return replace(privacy, **{"rho" if isinstance(privacy, ZCDP) else "epsilon": loss})
 
 
-def test_every_mechanism_with_a_constructor_is_tried() -> None:
+def test_every_mechanism_with_a_constructor_is_tried():
     assert {"mechanisms.Laplace", "mechanisms.ReportNoisyMax", "Covariance"} < set(KINDS)
     assert {"SmoothSummary", "SparseProject", "NumericSparse"} < set(KINDS)
     assert {"OnlineConstruction", "IterativeConstruction", "AboveThreshold"} < set(KINDS)
@@ -52,7 +52,7 @@ def test_every_mechanism_with_a_constructor_is_tried() -> None:
 
 @pytest.mark.parametrize("loss", ABSURD)
 @pytest.mark.parametrize("name", KINDS)
-def test_absurd_losses_are_refused_with_the_range(name: str, loss: float) -> None:
+def test_absurd_losses_are_refused_with_the_range(name, loss):
     good = CONSTRUCTORS[name].good
     with pytest.raises(ValueError, match=r"of a mechanism must be from 1e-12 to 1e\+12, got"):
         KINDS[name](**(good | {"privacy": with_loss(good["privacy"], loss)}))
@@ -60,16 +60,14 @@ def test_absurd_losses_are_refused_with_the_range(name: str, loss: float) -> Non
 
 @pytest.mark.parametrize("loss", ABSURD)
 @pytest.mark.parametrize(("name", "privacy"), PAIRS)
-def test_every_noise_refuses_absurd_losses(name: str, privacy: Privacy, loss: float) -> None:
+def test_every_noise_refuses_absurd_losses(name, privacy, loss):
     with pytest.raises(ValueError, match=r"of a mechanism must be from 1e-12 to 1e\+12, got"):
         ADDITIVE[name][0](workloads.Prefixes(4), n=N, privacy=with_loss(privacy, loss))
 
 
 @pytest.mark.parametrize("loss", [LEAST_LOSS, LARGEST_LOSS])
 @pytest.mark.parametrize(("name", "privacy"), PAIRS)
-def test_losses_at_the_ends_of_the_range_are_taken(
-    name: str, privacy: Privacy, loss: float
-) -> None:
+def test_losses_at_the_ends_of_the_range_are_taken(name, privacy, loss):
     kind = ADDITIVE[name][0]
     mechanism = kind(workloads.Prefixes(4), n=N, privacy=with_loss(privacy, loss))
     for rng in (None, 0):
@@ -78,9 +76,7 @@ def test_losses_at_the_ends_of_the_range_are_taken(
 
 @pytest.mark.parametrize("size", [1e-300, 0.49 * LEAST_ANSWER, 1.01 * LARGEST_ANSWER, 8e307])
 @pytest.mark.parametrize(("name", "privacy"), PAIRS)
-def test_absurd_answers_are_refused_with_the_range(
-    name: str, privacy: Privacy, size: float
-) -> None:
+def test_absurd_answers_are_refused_with_the_range(name, privacy, size):
     with pytest.raises(ValueError, match=r"l1 norm from 1e-60 to 1e\+60, got .*another unit"):
         ADDITIVE[name][0](workloads.Explicit(size * SQUARE), n=N, privacy=privacy)
 
@@ -88,9 +84,7 @@ def test_absurd_answers_are_refused_with_the_range(
 @pytest.mark.parametrize("size", [LEAST_ANSWER, LARGEST_ANSWER / 2])
 @pytest.mark.parametrize("loss", [LEAST_LOSS, LARGEST_LOSS])
 @pytest.mark.parametrize(("name", "privacy"), PAIRS)
-def test_answers_at_the_ends_of_the_range_are_taken(
-    name: str, privacy: Privacy, loss: float, size: float
-) -> None:
+def test_answers_at_the_ends_of_the_range_are_taken(name, privacy, loss, size):
     workload = workloads.Explicit(size * SQUARE)
     mechanism = ADDITIVE[name][0](workload, n=N, privacy=with_loss(privacy, loss))
     predicted = mechanism.predicted_rmse.value
@@ -99,7 +93,7 @@ def test_answers_at_the_ends_of_the_range_are_taken(
         assert np.isfinite(mechanism.release(np.zeros(N, dtype=int), rng=rng).answers).all()
 
 
-def test_nothing_is_spent_on_an_absurd_scale() -> None:
+def test_nothing_is_spent_on_an_absurd_scale():
     with Ledger(PureDP(1e13)) as ledger:
         for loss in (1e-300, 1e13):
             with pytest.raises(ValueError, match="must be from 1e-12"):

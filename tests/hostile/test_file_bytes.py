@@ -147,7 +147,7 @@ def spends_of(content: bytes) -> object:
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=FEW)
 @given(change=CHANGES)
-def test_edited_files_are_read_or_refused(name: str, good: Good, change: Change) -> None:
+def test_edited_files_are_read_or_refused(name, good, change):
     load(name, edited(good[name], change), good[name])
 
 
@@ -155,5 +155,5 @@ def test_edited_files_are_read_or_refused(name: str, good: Good, change: Change)
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=MANY)
 @given(change=CHANGES)
-def test_many_edited_files_are_read_or_refused(name: str, good: Good, change: Change) -> None:
+def test_many_edited_files_are_read_or_refused(name, good, change):
     load(name, edited(good[name], change), good[name])

@@ -178,9 +178,7 @@ NO_TEXT = {"empty", "not utf-8", "nul in text", "bare quote"}
 
 @pytest.mark.parametrize("harmful", HARMFUL)
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_such_file_is_refused(
-    name: str, harmful: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_such_file_is_refused(name, harmful, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ending, _, read = FORMATS[name]
     path = tmp_path / f"bad{ending}"
@@ -197,7 +195,7 @@ def test_what_is_no_such_file_is_refused(
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_truncated_files_are_refused(name: str, written: dict[str, bytes], tmp_path: Path) -> None:
+def test_truncated_files_are_refused(name, written, tmp_path):
     ending, _, read = FORMATS[name]
     content, path = written[name], tmp_path / f"cut{ending}"
     for share in np.linspace(0, 1, 24, endpoint=False):
@@ -216,9 +214,7 @@ def saved(summary: object) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["smooth summary", "sparse summary", "schema"])
-def test_changed_bytes_are_read_alike_or_refused(
-    name: str, written: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_changed_bytes_are_read_alike_or_refused(name, written, tmp_path):
     """A file with one wrong bit is refused, or it holds the same summary or the written schema.
 
     Summaries have checksums. The text of a schema has none, so a changed letter of a category is
@@ -250,9 +246,7 @@ NO_CHARACTERS = [
 
 @pytest.mark.parametrize("text", NO_CHARACTERS, ids=lambda text: text.tobytes().hex())
 @pytest.mark.parametrize("name", ["smooth summary", "sparse summary"])
-def test_text_outside_unicode_is_refused(
-    name: str, text: np.ndarray, written: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_text_outside_unicode_is_refused(name, text, written, tmp_path):
     ending, _, read = FORMATS[name]
     path = tmp_path / f"text{ending}"
     with np.load(io.BytesIO(written[name])) as stored:
@@ -263,18 +257,14 @@ def test_text_outside_unicode_is_refused(
 
 
 @pytest.mark.parametrize("text", NO_CHARACTERS, ids=lambda text: text.tobytes().hex())
-def test_a_certificate_with_text_outside_unicode_is_rejected(
-    text: np.ndarray, tmp_path: Path
-) -> None:
+def test_a_certificate_with_text_outside_unicode_is_rejected(text, tmp_path):
     path = certificate_beside(archive_of(a=np.repeat(text, 8)), tmp_path)
     with pytest.raises(CertificateRejected, match="an array does not hold numbers"):
         check_certificate(path)
 
 
 @pytest.mark.parametrize("name", ["smooth summary", "sparse summary"])
-def test_a_zip_bomb_is_not_unpacked(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_zip_bomb_is_not_unpacked(name, tmp_path, monkeypatch):
     """The file is refused before any of its members is opened."""
     ending, _, read = FORMATS[name]
     path = tmp_path / f"bomb{ending}"
@@ -293,7 +283,7 @@ def test_a_zip_bomb_is_not_unpacked(
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
+def test_what_is_no_file_is_refused(name, tmp_path):
     ending, _, read = FORMATS[name]
     loop = tmp_path / f"loop{ending}"
     loop.symlink_to(loop)
@@ -305,7 +295,7 @@ def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
             read(path)
 
 
-def test_a_certificate_of_another_kind_is_rejected(tmp_path: Path) -> None:
+def test_a_certificate_of_another_kind_is_rejected(tmp_path):
     for place, content in enumerate(HARMFUL.values()):
         path = tmp_path / f"{place}.json"
         path.write_bytes(content)
@@ -317,9 +307,7 @@ class BrokenError(OSError):
     pass
 
 
-def test_a_failure_while_writing_leaves_no_partial_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_while_writing_leaves_no_partial_file(tmp_path, monkeypatch):
     path, other = tmp_path / "one.npz", tmp_path / "two.json"
     path.write_bytes(b"old")
 
@@ -336,9 +324,7 @@ def test_a_failure_while_writing_leaves_no_partial_file(
     assert [found.name for found in tmp_path.iterdir()] == ["one.npz"]
 
 
-def test_threads_may_write_one_path_at_the_same_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_may_write_one_path_at_the_same_time(tmp_path, monkeypatch):
     """Both threads have written a file in full before either renames its file."""
     path, both = tmp_path / "one.npz", threading.Barrier(2, timeout=60)
     monkeypatch.setattr(os, "fsync", lambda descriptor: both.wait())
@@ -351,7 +337,7 @@ def test_threads_may_write_one_path_at_the_same_time(
     assert [found.name for found in tmp_path.iterdir()] == ["one.npz"]
 
 
-def test_a_symbolic_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_replaced_and_not_followed(tmp_path):
     private, link = tmp_path / "private.csv", tmp_path / "out.npz"
     private.write_bytes(b"records")
     link.symlink_to(private)
@@ -360,7 +346,7 @@ def test_a_symbolic_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     assert not link.is_symlink()
 
 
-def test_a_ledger_is_for_its_owner(tmp_path: Path) -> None:
+def test_a_ledger_is_for_its_owner(tmp_path):
     path = tmp_path / "data.ledger"
     before = os.umask(0)
     try:
@@ -406,6 +392,6 @@ NO_SCHEMAS: list[object] = [
 
 
 @pytest.mark.parametrize("place", range(len(NO_SCHEMAS)))
-def test_json_of_every_shape_is_no_schema(place: int) -> None:
+def test_json_of_every_shape_is_no_schema(place):
     with pytest.raises(ValueError, match=r"."):
         Schema.from_json(json.dumps(NO_SCHEMAS[place]))

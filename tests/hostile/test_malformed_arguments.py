@@ -30,7 +30,7 @@ def takes_arguments(kind: type) -> bool:
     return bool(inspect.signature(kind).parameters)
 
 
-def test_every_public_class_has_a_row_or_a_reason() -> None:
+def test_every_public_class_has_a_row_or_a_reason():
     classes = {name: each for name, each in public_objects().items() if inspect.isclass(each)}
     built = {row.build for row in CONSTRUCTORS.values()}
     missing = [
@@ -63,14 +63,14 @@ def take_or_refuse(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", WITH_KINDS)
 @settings(max_examples=FEW)
 @given(data=st.data())
-def test_malformed_arguments_are_refused(name: str, data: st.DataObject) -> None:
+def test_malformed_arguments_are_refused(name, data):
     refuse(name, data)
 
 
 @pytest.mark.parametrize("name", WITHOUT_KINDS)
 @settings(max_examples=FEW)
 @given(data=st.data())
-def test_other_arguments_are_taken_or_refused(name: str, data: st.DataObject) -> None:
+def test_other_arguments_are_taken_or_refused(name, data):
     take_or_refuse(name, data)
 
 
@@ -78,7 +78,7 @@ def test_other_arguments_are_taken_or_refused(name: str, data: st.DataObject) ->
 @pytest.mark.parametrize("name", WITH_KINDS)
 @settings(max_examples=MANY)
 @given(data=st.data())
-def test_many_malformed_arguments_are_refused(name: str, data: st.DataObject) -> None:
+def test_many_malformed_arguments_are_refused(name, data):
     refuse(name, data)
 
 
@@ -86,5 +86,5 @@ def test_many_malformed_arguments_are_refused(name: str, data: st.DataObject) ->
 @pytest.mark.parametrize("name", WITHOUT_KINDS)
 @settings(max_examples=MANY)
 @given(data=st.data())
-def test_many_other_arguments_are_taken_or_refused(name: str, data: st.DataObject) -> None:
+def test_many_other_arguments_are_taken_or_refused(name, data):
     take_or_refuse(name, data)

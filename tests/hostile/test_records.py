@@ -89,7 +89,7 @@ def refused(name: str, records: Any, budget: Any = None) -> None:
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_good_records_are_taken(name: str) -> None:
+def test_good_records_are_taken(name):
     mechanism, records = MECHANISMS[name]
     with Ledger(
         mechanism.guarantee.privacy if name != "many codes" else mechanism.privacy
@@ -100,7 +100,7 @@ def test_good_records_are_taken(name: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", ["bits", "levels", "ball", "cube"])
-def test_records_of_another_shape_or_type_are_refused(name: str, shape: str) -> None:
+def test_records_of_another_shape_or_type_are_refused(name, shape):
     refused(name, SHAPES[shape])
 
 
@@ -111,7 +111,7 @@ def test_records_of_another_shape_or_type_are_refused(name: str, shape: str) -> 
      [-1] * N, [10**400] * N, [Fraction(1, 2)] * N, [{}] * N, np.full(N, np.inf), np.full(N, -1)],
     ids=str,
 )  # fmt: skip
-def test_codes_and_elements_of_another_kind_are_refused(name: str, records: Any) -> None:
+def test_codes_and_elements_of_another_kind_are_refused(name, records):
     refused(name, records)
 
 
@@ -126,7 +126,7 @@ def test_codes_and_elements_of_another_kind_are_refused(name: str, records: Any)
     + [(name, -1.0) for name in ("bits", "codes", "levels")],
 )
 @pytest.mark.parametrize("row", [0, N - 1])
-def test_one_bad_number_is_named_by_its_row_and_not_shown(name: str, bad: float, row: int) -> None:
+def test_one_bad_number_is_named_by_its_row_and_not_shown(name, bad, row):
     mechanism, good = MECHANISMS[name]
     records = np.asarray(good, dtype=float).copy()
     records[row if records.ndim == 1 else (row, -1)] = bad
@@ -143,7 +143,7 @@ NUMBERS = st.floats(width=64) | st.sampled_from([math.nan, math.inf, -math.inf, 
 
 @given(hnp.arrays(np.float64, st.tuples(st.integers(0, 8), st.integers(0, 4)), elements=NUMBERS))
 @pytest.mark.parametrize("name", ["bits", "levels", "ball", "cube"])
-def test_any_array_is_released_or_refused_before_payment(name: str, records: np.ndarray) -> None:
+def test_any_array_is_released_or_refused_before_payment(name, records):
     mechanism, good = MECHANISMS[name]
     with Ledger(PURE) as ledger:
         try:
@@ -158,7 +158,7 @@ def test_any_array_is_released_or_refused_before_payment(name: str, records: np.
 
 @given(st.lists(st.lists(st.none() | st.booleans() | st.integers() | NUMBERS | st.text(max_size=3),
                          max_size=4), max_size=7))  # fmt: skip
-def test_any_nested_list_is_released_or_refused_before_payment(records: list[Any]) -> None:
+def test_any_nested_list_is_released_or_refused_before_payment(records):
     mechanism, _ = MECHANISMS["bits"]
     with Ledger(PURE) as ledger:
         try:
@@ -170,7 +170,7 @@ def test_any_nested_list_is_released_or_refused_before_payment(records: list[Any
 @pytest.mark.parametrize(
     "answer", [None, "1", math.nan, math.inf, -math.inf, 1j, [1], np.array([1.0, 2.0]), 2**1024]
 )
-def test_answers_to_sparse_vector_that_are_no_numbers_cost_nothing(answer: Any) -> None:
+def test_answers_to_sparse_vector_that_are_no_numbers_cost_nothing(answer):
     stream = gd.NumericSparse(0.0, cutoff=1, privacy=PURE, rng=0)
     state = stream._noise._rng.bit_generator.state  # type: ignore[attr-defined]
     for ask in (stream.ask, lambda value: stream.ask_many([0.0, value])):

@@ -51,7 +51,7 @@ TAKE_A_BODY: list[Callable[[object], object]] = [
 
 @pytest.mark.parametrize("function", TAKE_A_BODY)
 @pytest.mark.parametrize("wrong", [5, "ball", None, [[1.0, 2.0]]])
-def test_what_is_no_body_is_named(function, wrong) -> None:
+def test_what_is_no_body_is_named(function, wrong):
     with pytest.raises(ValueError, match=f"body must be a Body, got {type(wrong).__name__}"):
         function(wrong)
 
@@ -64,19 +64,19 @@ def test_what_is_no_body_is_named(function, wrong) -> None:
         gd.plotting.draw_noise,
     ],
 )
-def test_what_is_no_noise_is_named(function) -> None:
+def test_what_is_no_noise_is_named(function):
     with pytest.raises(ValueError, match="noise must be a Noise, got Ball"):
         function(gd.bodies.Ball(2))
 
 
-def test_what_is_no_part_of_a_noise_is_named() -> None:
+def test_what_is_no_part_of_a_noise_is_named():
     with pytest.raises(ValueError, match="parts must be a sequence of Part, got float"):
         MappedNoise([1.0])
     with pytest.raises(ValueError, match="levels must be a sequence of Level, got float"):
         gd.noise.RecursiveNoise([1.0], 1.0)
 
 
-def test_other_arguments_are_named() -> None:
+def test_other_arguments_are_named():
     with pytest.raises(ValueError, match="halfspace must be a Halfspace, got Ball"):
         gd.plotting.draw_hyperplane(gd.bodies.Ball(2), None)
     with pytest.raises(ValueError, match="schema must be a Schema, got dict"):

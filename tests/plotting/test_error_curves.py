@@ -33,7 +33,7 @@ def curve() -> ErrorCurve:
     )
 
 
-def test_every_curve_of_the_table_is_drawn(curve: ErrorCurve) -> None:
+def test_every_curve_of_the_table_is_drawn(curve):
     axes, _ = curve.figure.axes
     drawn = {tuple(line.get_ydata()) for line in axes.lines}
     for quantity in (Quantity.PREDICTED, Quantity.MEASURED):
@@ -44,7 +44,7 @@ def test_every_curve_of_the_table_is_drawn(curve: ErrorCurve) -> None:
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
-def test_the_lower_panel_shows_ratios_to_the_least_prediction(curve: ErrorCurve) -> None:
+def test_the_lower_panel_shows_ratios_to_the_least_prediction(curve):
     _, ratios = curve.figure.axes
     predicted = curve.table[curve.table.quantity == Quantity.PREDICTED.value]
     least = predicted.groupby("n").rmse.min()
@@ -53,7 +53,7 @@ def test_the_lower_panel_shows_ratios_to_the_least_prediction(curve: ErrorCurve)
         assert tuple(points.rmse.to_numpy() / least[points.n].to_numpy()) in drawn
 
 
-def test_dashed_means_heuristic_and_the_legend_says_so(curve: ErrorCurve) -> None:
+def test_dashed_means_heuristic_and_the_legend_says_so(curve):
     axes, _ = curve.figure.axes
     predicted = curve.table[curve.table.quantity == Quantity.PREDICTED.value]
     curves = [points for _, points in predicted.groupby("curve")]
@@ -73,7 +73,7 @@ def test_dashed_means_heuristic_and_the_legend_says_so(curve: ErrorCurve) -> Non
     assert NOTHING_EXCLUDED not in texts
 
 
-def test_the_legend_says_that_nothing_is_shaded() -> None:
+def test_the_legend_says_that_nothing_is_shaded():
     weak = error_curve(W, ns=[10, 100], privacy=gd.ZCDP(100.0), exact_only=True)
     assert Quantity.EXCLUDED.value not in set(weak.table.quantity)
     (legend,) = weak.figure.legends
@@ -82,7 +82,7 @@ def test_the_legend_says_that_nothing_is_shaded() -> None:
     assert not [it for it in weak.figure.axes[0].collections if isinstance(it, PolyCollection)]
 
 
-def test_the_shaded_region_ends_at_the_excluded_errors(curve: ErrorCurve) -> None:
+def test_the_shaded_region_ends_at_the_excluded_errors(curve):
     axes, _ = curve.figure.axes
     (shaded,) = [part for part in axes.collections if isinstance(part, PolyCollection)]
     assert to_hex(shaded.get_facecolor()[0]).upper() == EXCLUDED_COLOUR
@@ -91,13 +91,13 @@ def test_the_shaded_region_ends_at_the_excluded_errors(curve: ErrorCurve) -> Non
     assert set(excluded.rmse) <= top
 
 
-def test_without_records_nothing_is_measured_or_said_to_be(curve: ErrorCurve) -> None:
+def test_without_records_nothing_is_measured_or_said_to_be(curve):
     public = curve.table[curve.table.quantity != Quantity.MEASURED.value]
     (legend,) = draw_table(public, "title").legends
     assert not any("measured" in text.get_text() for text in legend.get_texts())
 
 
-def test_files_hold_the_figure_and_the_numbers(curve: ErrorCurve) -> None:
+def test_files_hold_the_figure_and_the_numbers(curve):
     files = curve.encoded()
     assert set(files) == {".png", ".svg", ".csv"}
     assert files[".png"].startswith(b"\x89PNG")
@@ -109,7 +109,7 @@ def test_files_hold_the_figure_and_the_numbers(curve: ErrorCurve) -> None:
     )
 
 
-def test_the_settings_of_the_user_neither_matter_nor_change(curve: ErrorCurve) -> None:
+def test_the_settings_of_the_user_neither_matter_nor_change(curve):
     def files() -> dict[str, bytes]:
         return ErrorCurve(curve.table, draw_table(curve.table, "title")).encoded()
 
@@ -119,12 +119,12 @@ def test_the_settings_of_the_user_neither_matter_nor_change(curve: ErrorCurve) -
         assert mpl.rcParams["lines.linewidth"] == 17.0
 
 
-def test_matplotlib_is_imported_when_something_is_drawn() -> None:
+def test_matplotlib_is_imported_when_something_is_drawn():
     code = "import sys, geomdp; geomdp.plotting; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_budget_curve_shows_limits_the_least_budget_and_what_is_impossible() -> None:
+def test_a_budget_curve_shows_limits_the_least_budget_and_what_is_impossible():
     targets = [gd.advice.HalfWidth(0.05), gd.advice.RootMeanSquare(0.1, ["a", "b"])]
     found = gd.budget_for(W, n=500, targets=targets, privacy=gd.ZCDP)
     drawn = gd.plotting.budget_curve(found)

@@ -52,9 +52,7 @@ def face_count(outline: Outline) -> int:
     ],
     ids=["box", "cross-polytope", "simplex"],
 )
-def test_polytopes_are_drawn_exactly(
-    body: Body, volume: float, vertices: int, edges: int, faces: int
-) -> None:
+def test_polytopes_are_drawn_exactly(body, volume, vertices, edges, faces):
     outline = shadow_outline(body, np.eye(3))
     assert solid_volume(outline) == pytest.approx(volume, rel=1e-12)
     found = len(outline.points), len(outline.edges), face_count(outline)
@@ -76,25 +74,25 @@ def test_polytopes_are_drawn_exactly(
     ],
     ids=["ball", "elliptope", "p = 1.5", "spectraplex", "its difference"],
 )
-def test_smooth_bodies_are_drawn_from_inside(body: Body, volume: float) -> None:
+def test_smooth_bodies_are_drawn_from_inside(body, volume):
     drawn = solid_volume(shadow_outline(body, np.eye(3)))
     # The 3000 directions are about 4 degrees apart, so the outline of a unit ball cuts off caps of
     # height 1 - cos(2 degrees).
     assert (1 - 0.01) * volume < drawn <= volume * (1 + 1e-9)
 
 
-def test_a_ball_has_no_edges() -> None:
+def test_a_ball_has_no_edges():
     assert len(shadow_outline(gd.bodies.Ball(3), np.eye(3)).edges) == 0
 
 
-def test_a_reflected_hull_is_turned_outwards() -> None:
+def test_a_reflected_hull_is_turned_outwards():
     points = np.random.default_rng(0).normal(size=(40, 3))
     for matrix in (np.eye(3), np.diag([1.0, 1.0, -1.0]), np.eye(3)[[1, 0, 2]]):
         assert solid_volume(hull_of(points @ matrix)) > 0
 
 
 @pytest.mark.parametrize("body", [gd.bodies.Ball(2), gd.bodies.Elliptope(3)], ids=["disc", "3-D"])
-def test_slices_through_the_middle_lie_in_shadows(body: Body) -> None:
+def test_slices_through_the_middle_lie_in_shadows(body):
     rows = np.eye(2, body.dimension)
     inner = slice_outline(body, np.zeros(body.dimension), rows)
     outer = shadow_outline(body, rows)
@@ -102,7 +100,7 @@ def test_slices_through_the_middle_lie_in_shadows(body: Body) -> None:
     assert body.contains(inner.points @ rows, 1e-9).all()
 
 
-def test_a_disc_is_drawn_to_its_area() -> None:
+def test_a_disc_is_drawn_to_its_area():
     # A regular polygon with N corners on the unit circle has the area N sin(2 pi / N) / 2.
     count = len(unit_directions(2))
     expected = count * math.sin(2 * math.pi / count) / 2
@@ -120,7 +118,7 @@ class Disc(Body):
         return np.linalg.norm(directions, axis=1) + directions @ [3.0, 1.0]
 
 
-def test_a_support_function_is_enough() -> None:
+def test_a_support_function_is_enough():
     outline = shadow_outline(Disc(), np.eye(2))
     count = len(unit_directions(2))
     distances = np.linalg.norm(outline.points - [3.0, 1.0], axis=1)
@@ -130,13 +128,13 @@ def test_a_support_function_is_enough() -> None:
 
 
 @pytest.mark.parametrize(("k", "count"), [(1, 1), (2, 2), (3, 3)])
-def test_flat_hulls(k: int, count: int) -> None:
+def test_flat_hulls(k, count):
     points = np.eye(3)[:k]
     found = hull_of(np.vstack([points, points.mean(axis=0)]))
     assert len(found.points) == count
     assert len(found.triangles) == len(found.edges) == 0
 
 
-def test_a_centre_outside_is_refused() -> None:
+def test_a_centre_outside_is_refused():
     with pytest.raises(ValueError, match="centre must lie in the body"):
         slice_outline(gd.bodies.Ball(2), np.array([2.0, 0.0]), np.eye(2))

@@ -12,7 +12,6 @@ from matplotlib.patches import Polygon
 from scipy.stats import binom
 
 import geomdp as gd
-from geomdp.bodies import Body
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.plotting import (
@@ -43,7 +42,7 @@ def space():
     return Figure().add_subplot(projection="3d")
 
 
-def test_a_polygon_is_drawn_with_its_vertices(plane) -> None:
+def test_a_polygon_is_drawn_with_its_vertices(plane):
     (polygon,) = draw(TRIANGLE, plane, label="K")
     assert isinstance(polygon, Polygon)
     # The first vertex is repeated at the end.
@@ -52,7 +51,7 @@ def test_a_polygon_is_drawn_with_its_vertices(plane) -> None:
     assert plane.get_aspect() == 1
 
 
-def test_everything_drawn_is_in_view(plane, space) -> None:
+def test_everything_drawn_is_in_view(plane, space):
     draw(BALL, plane)
     assert plane.get_xlim()[0] <= -2 < 2 <= plane.get_xlim()[1]
     draw(gd.bodies.Ball(3, 5.0), space)
@@ -61,12 +60,12 @@ def test_everything_drawn_is_in_view(plane, space) -> None:
 
 
 @pytest.mark.parametrize("body", [gd.bodies.Simplex(np.eye(4)), gd.bodies.Spectraplex(2)])
-def test_a_body_of_few_dimensions_is_drawn_in_its_hull(body: Body) -> None:
+def test_a_body_of_few_dimensions_is_drawn_in_its_hull(body):
     axes = Figure().add_subplot(projection="3d")
     assert draw(body, axes)
 
 
-def test_faces_to_the_light_are_lighter(space) -> None:
+def test_faces_to_the_light_are_lighter(space):
     surface = draw(gd.bodies.CrossPolytope(3), space)[0]
     brightness = np.asarray(surface._facecolor3d)[:, :3].sum(axis=1)
     assert brightness.max() > 1.2 * brightness.min()
@@ -89,12 +88,12 @@ def test_faces_to_the_light_are_lighter(space) -> None:
         (lambda ax: draw_projection(gd.bodies.Ball(4), np.zeros((1, 4)), ax), "dimension 2 or 3"),
     ],
 )
-def test_what_does_not_fit_is_refused(plane, call, message: str) -> None:
+def test_what_does_not_fit_is_refused(plane, call, message):
     with pytest.raises(ValueError, match=message):
         call(plane)
 
 
-def test_projections_are_normal_to_the_body(plane) -> None:
+def test_projections_are_normal_to_the_body(plane):
     answers = np.array([[2.0, 0.5], [0.9, 0.3]])
     _ring, dots, way, tangent = draw_projection(TRIANGLE, answers, plane)
     np.testing.assert_allclose(dots.get_xydata(), [[1.0, 0.5], [0.9, 0.3]], atol=1e-9)
@@ -102,7 +101,7 @@ def test_projections_are_normal_to_the_body(plane) -> None:
     assert step @ along == pytest.approx(0, abs=1e-9)
 
 
-def test_a_hyperplane_touches_what_it_separates(plane) -> None:
+def test_a_hyperplane_touches_what_it_separates(plane):
     found = TRIANGLE.separate(np.array([-1.0, 1.0]))
     assert found is not None
     (line,) = draw_hyperplane(found, plane)
@@ -111,7 +110,7 @@ def test_a_hyperplane_touches_what_it_separates(plane) -> None:
     assert slope is None or found.normal @ [1, slope] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_packing_and_a_path(plane) -> None:
+def test_a_packing_and_a_path(plane):
     *discs, _centres = draw_packing([[0, 0], [2, 0]], 0.5, plane)
     assert [disc.get_radius() for disc in discs] == [0.5, 0.5]
     steps, start = draw_path([[0, 0], [1, 1], [2, 0]], plane)
@@ -132,7 +131,7 @@ NOISES = [
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_level_bodies_hold_their_share(noise, share: float) -> None:
+def test_level_bodies_hold_their_share(noise, share):
     count = 20_000
     body = level_body(noise, share)
     assert body is not None
@@ -142,7 +141,7 @@ def test_level_bodies_hold_their_share(noise, share: float) -> None:
     assert low <= inside <= high
 
 
-def test_estimated_levels_are_those_of_the_law(plane) -> None:
+def test_estimated_levels_are_those_of_the_law(plane):
     # The noise is drawn first with exact levels. The map `rows` is the identity, and makes
     # `draw_noise` estimate the levels from draws.
     noise = GaussianNoise(np.eye(2), 2.0)
@@ -157,7 +156,7 @@ def test_estimated_levels_are_those_of_the_law(plane) -> None:
         assert abs(np.median(rough) / radius.mean() - 1) < 0.02
 
 
-def test_shares_beyond_the_picture_are_refused(plane) -> None:
+def test_shares_beyond_the_picture_are_refused(plane):
     """Each axis ends at 1.1 times the 0.999-quantile of the absolute value of its coordinate."""
     noise = LaplaceNoise(2, 1.0)
     assert draw_noise(noise, plane, rows=np.eye(2), shares=[0.99])
@@ -167,7 +166,7 @@ def test_shares_beyond_the_picture_are_refused(plane) -> None:
         draw_noise(noise, plane, rows=np.eye(2), shares=[0.5, 0.999999])
 
 
-def test_cone_noise_is_no_gauge_and_drawn_all_the_same(plane) -> None:
+def test_cone_noise_is_no_gauge_and_drawn_all_the_same(plane):
     noise = ConeNoise(gd.bodies.Simplex(np.eye(3)), 0.5, np.full(3, 1 / 3))
     assert level_body(noise, 0.5) is None
     artists = draw_noise(noise, plane, rows=np.eye(2, 3), shares=[0.9, 0.5], centre=[1.0, 2.0])
@@ -189,7 +188,7 @@ def left(drawn: Figure) -> float:
     return float(drawn.axes[0].get_position().x0)
 
 
-def test_later_figures_have_the_axes_where_the_first_had_them() -> None:
+def test_later_figures_have_the_axes_where_the_first_had_them():
     pictures = SteadyPictures()
     first, wider, other = figure(1.0), figure(1e-7 + 1e5), figure(1e5)
     size = imread(io.BytesIO(pictures.png(first, "a"))).shape
@@ -202,7 +201,7 @@ def test_later_figures_have_the_axes_where_the_first_had_them() -> None:
     assert np.ptp(again) > 0
 
 
-def test_figures_that_do_not_fit_are_refused() -> None:
+def test_figures_that_do_not_fit_are_refused():
     pictures = SteadyPictures()
     with pytest.raises(ValueError, match="figure must have a constrained layout, got None"):
         pictures.png(figure(1.0, layout=None), "a")
@@ -211,5 +210,5 @@ def test_figures_that_do_not_fit_are_refused() -> None:
         pictures.png(figure(1.0, axes=2), "a")
 
 
-def test_powers_of_ten_are_plain_text() -> None:
+def test_powers_of_ten_are_plain_text():
     assert [power_of_ten(10.0**k, k) for k in (-12, 0, 3)] == ["10⁻¹²", "10⁰", "10³"]
