@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.metadata
+import os
 import pkgutil
 import re
 import subprocess
@@ -13,9 +14,12 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import geomdp
+from geomdp.cli.outputs import encoded
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -227,3 +231,44 @@ def test_everything_imported_is_declared(folder):
         if not {_normalised(name) for name in providers.get(module, [module])} & allowed
     }
     assert undeclared == set()
+
+
+#: This program runs the command that its arguments give, and prints the slow packages imported.
+PROGRAM = """
+import sys
+from geomdp.cli import main
+try:
+    main()
+finally:
+    slow = ("pandas", "matplotlib", "cvxpy", "scipy.optimize", "scipy.spatial", "scipy.stats")
+    print("imported:", [name for name in slow if name in sys.modules])
+"""
+
+
+def test_a_release_from_a_file_imports_nothing_slow_that_it_can_do_without(tmp_path):
+    place = str(tmp_path / "tables.csv")
+    flags = ["--sample", "affairs", "--workload", "marginals:2", "--columns", "religious,children"]
+    command = ["release", *flags, "--mechanism", "laplace", "--epsilon", "1", "--out", place]
+    command.append("--unbiased")  # the fit of tables needs scipy.optimize
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "imported: []" in done.stdout
+    assert list(pd.read_csv(place)["table"].unique()) == ["religious x children"]
+
+
+def test_a_csv_file_is_that_of_pandas():
+    columns = {
+        "table": ['a "quoted" name', "b, c", "-5", "d"],
+        "label": [None, "[0, 1)", "", "é"],
+        "answer": np.array([0.1 + 0.2, 1e-17, -1e22, 5e-324]),
+        "count": np.array([1, -2, 3, 2**40]),
+    }
+    expected = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n").encode()
+    assert encoded(columns, Path("a.csv")) == expected
+    assert encoded({"label": ["a", "b"]}, Path("a.csv")) == b"label\na\nb\n"

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
 
-from experiments.engine.cells import Cell, Outcome
+from experiments.engine.cells import Cell, Outcome, Row, Sweep, configuration_fields, plain
 from experiments.engine.provenance import Code
+from experiments.engine.run import SweepResult, Work, in_process, run_cell, run_sweep
 from experiments.engine.store import APPLICATION_ID, Contents, Store, StoreError
+from tests.stats import ks_uniform
 
 CODE = Code("script", "library")
 
@@ -221,3 +231,237 @@ def test_a_file_that_cannot_be_counted_is_named(tmp_path, monkeypatch):
             other.execute("DROP TABLE cells")
         with pytest.raises(StoreError, match=r"cannot read .*s\.sqlite: no such table"):
             store.contents([])
+
+
+# --- sweeps ---------------------------------------------------------------------------------
+
+
+SWEEP = Sweep(tuple(Config(n) for n in range(6)), trials=2, seed=1)
+
+
+def draw(config: Config, rng: np.random.Generator) -> list[Row]:
+    return [{"value": config.n + rng.random()}]
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path):
+    def interrupted(config: Config, rng: np.random.Generator) -> list[Row]:
+        if config.n == 3:
+            raise KeyboardInterrupt
+        return draw(config, rng)
+
+    with Store(tmp_path / "s.sqlite", CODE) as store:
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(interrupted, SWEEP, store)
+        assert store.contents(SWEEP.cells()) == Contents(completed=6, failed=0, stale=0)
+
+
+def test_a_failing_cell_is_recorded_and_the_sweep_goes_on(tmp_path):
+    def fragile(config: Config, rng: np.random.Generator) -> list[Row]:
+        if config.n == 2:
+            raise ArithmeticError("n = 2 is too hard")
+        return draw(config, rng)
+
+    with Store(tmp_path / "s.sqlite", CODE) as store:
+        result = run_sweep(fragile, SWEEP, store)
+        assert len(result.outcomes) == 12
+        assert [outcome.cell.configuration.n for outcome in result.failures] == [2, 2]
+        assert "ArithmeticError: n = 2 is too hard" in (result.failures[0].traceback or "")
+        with pytest.raises(ValueError, match="2 cells failed"):
+            result.table()
+        # The next run computes the failed cells again, and no other cells.
+        seen: list[int] = []
+        healed = run_sweep(
+            draw, SWEEP, store, observe=lambda outcome: seen.append(outcome.cell.configuration.n)
+        )
+        assert seen == [2, 2]
+        assert not healed.failures
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "at least 1 row"),
+        ([{"value": float("nan")}], "value must be finite"),
+        ([{"value": 1}, {"n": 2}], r"must not use the names ['n']"),
+        ([{"trial": 2}], r"must not use the names ['trial']"),
+        ([{"value": np.zeros(3)}], "value must be a string, number"),
+    ],
+)
+def test_results_that_are_no_rows_are_failures(rows, message):
+    outcome = run_cell(lambda config, rng: rows, Cell(Config(1), 0, 0))
+    assert outcome.failed
+    assert message in (outcome.traceback or "")
+
+
+def test_a_changed_sweep_shares_only_equal_cells(tmp_path):
+    with Store(tmp_path / "s.sqlite", CODE) as store:
+        first = run_sweep(draw, SWEEP, store).table()
+        other = Sweep((Config(5), Config(100)), trials=3, seed=1)
+        computed: list[Outcome[Any]] = []
+        second = run_sweep(draw, other, store, observe=computed.append).table()
+        assert len(computed) == 4  # trial 2 of n = 5, and three of n = 100
+        assert set(second.n) == {5, 100}
+        common = second[(second.n == 5) & (second.trial < 2)].reset_index(drop=True)
+        expected = first[first.n == 5].reset_index(drop=True)
+        pd.testing.assert_frame_equal(common, expected, check_exact=True)
+
+
+def test_another_seed_gives_other_numbers(tmp_path):
+    with Store(tmp_path / "s.sqlite", CODE) as store:
+        first = run_sweep(draw, SWEEP, store).table()
+        second = run_sweep(draw, Sweep(SWEEP.configurations, 2, seed=2), store).table()
+    assert not np.isin(second.value, first.value).any()
+
+
+def backwards(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+    return in_process(work, cells[::-1])
+
+
+def threads(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+    with ThreadPoolExecutor(2) as pool:
+        yield from pool.map(work, cells)
+
+
+@pytest.mark.parametrize("executor", [backwards, threads])
+def test_results_do_not_depend_on_the_executor(tmp_path, executor):
+    with Store(tmp_path / "a.sqlite", CODE) as store:
+        expected = run_sweep(draw, SWEEP, store).table()
+    with Store(tmp_path / "b.sqlite", CODE) as store:
+        found = run_sweep(draw, SWEEP, store, executor).table()
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def test_an_executor_that_loses_cells_is_found_out(tmp_path):
+    with Store(tmp_path / "s.sqlite", CODE) as store, pytest.raises(RuntimeError, match="3 of 12"):
+        run_sweep(draw, SWEEP, store, lambda work, cells: map(work, cells[:3]))
+
+
+def test_the_table_names_configuration_trial_and_row():
+    outcomes = tuple(
+        Outcome(cell, 1.0, ({"value": 0.5},), None) for cell in Sweep((Config(1),), 2, 0).cells()
+    )
+    result = SweepResult(outcomes)
+    assert result.table().to_dict("records") == [
+        {"n": 1, "trial": 0, "value": 0.5},
+        {"n": 1, "trial": 1, "value": 0.5},
+    ]
+    assert result.seconds == 2.0
+
+
+# --- cells ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Setting:
+    n: int
+    epsilon: float = 1.0
+    name: str = "a"
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+def test_hash_ignores_the_order_of_fields_but_not_their_values():
+    forward = make_dataclass("forward", [("a", int), ("b", float)], frozen=True)
+    backward = make_dataclass("backward", [("b", float), ("a", int)], frozen=True)
+    first = Cell(forward(1, 2.0), 0, 0).configuration_hash
+    assert first == Cell(backward(2.0, 1), 0, 0).configuration_hash
+    assert first != Cell(forward(2, 1.0), 0, 0).configuration_hash
+
+
+def test_hash_and_seed_are_stable_over_versions_of_the_engine():
+    # These values are recorded. If they change, no stored result is found, and figures change.
+    cell = Cell(Setting(10), trial=3, sweep_seed=5)
+    recorded = "b1a9d6680f699543263a1702c2e876a7d18e6cdffdf82f3ac6af2546cab772aa"
+    assert cell.configuration_hash == recorded
+    assert cell.seed == 0xE1FD2AA89271F634AC3AAFAB115627BE
+
+
+def test_seeds_differ_over_configurations_trials_and_sweeps_and_over_nothing_else():
+    sweeps, trials = (0, 1, 2**40, 2**64), range(10)
+    cells = [Cell(Setting(n), t, sweep) for n in range(10) for t in trials for sweep in sweeps]
+    assert len({cell.seed for cell in cells}) == len(cells)
+    small = Sweep((Setting(2),), trials=1, seed=3)
+    large = Sweep((Setting(1), Setting(2), Setting(3)), trials=2, seed=3)
+    assert small.cells()[0].seed in {cell.seed for cell in large.cells()}
+
+
+@pytest.mark.statistical
+def test_seeds_are_spread_over_all_bits_and_first_draws_are_uncorrelated():
+    seeds = [Cell(Setting(n), trial, 0).seed for n in range(100) for trial in range(20)]
+    ks_uniform([seed / 2**128 for seed in seeds])
+    ks_uniform([(seed % 2**64) / 2**64 for seed in seeds])
+    cells = [[Cell(Setting(n), trial, 0) for trial in (0, 1)] for n in range(1000)]
+    draws = np.array([[np.random.default_rng(c.seed).random() for c in pair] for pair in cells])
+    assert scipy.stats.pearsonr(*draws.T).pvalue > 1e-6
+
+
+@given(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
+def test_fields_keep_their_values(n, epsilon, name):
+    fields = {"n": n, "epsilon": epsilon, "name": name}
+    assert configuration_fields(Setting(n, epsilon, name)) == fields
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(np.float64(0.5), float), (np.int64(3), int), (np.bool_(True), bool), (Colour.RED, str)],
+)
+def test_numpy_scalars_and_string_enumerations_become_plain(value, kind):
+    assert type(plain(value, "x")) is kind
+    assert plain(value, "x") == value
+
+
+REFUSED = "x must be a string, number, boolean or None"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        *(
+            (value, ValueError, "x must be finite")
+            for value in (np.nan, np.inf, np.float64("-inf"))
+        ),
+        *((value, TypeError, REFUSED) for value in ((1, 2), [1], {"a": 1}, np.zeros(2), object())),
+    ],
+)
+def test_other_values_are_refused(value, error, message):
+    with pytest.raises(error, match=message):
+        plain(value, "x")
+
+
+def test_configurations_must_be_frozen_dataclass_instances():
+    thawed = make_dataclass("thawed", [("n", int)])
+    for wrong, message in ((thawed(1), "frozen"), (Setting, "dataclass instance")):
+        with pytest.raises(TypeError, match=message):
+            configuration_fields(wrong)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (((), 1, 0), "at least 1 configuration"),
+        (((Setting(1),), 0, 0), "trials must be at least 1, got 0"),
+        (((Setting(1),), 1, -1), "seed must be at least 0, got -1"),
+        (((Setting(1), Setting(1, 1.0)), 1, 0), "must differ"),
+        (((make_dataclass("own", [("trial", int)], frozen=True)(1),), 1, 0), "'trial'"),
+    ],
+)
+def test_sweeps_check_their_parts(parts, message):
+    with pytest.raises(ValueError, match=message):
+        Sweep(*parts)
+
+
+def test_cells_come_in_order():
+    cells = Sweep((Setting(2), Setting(1)), 2, 0).cells()
+    order = [(cell.configuration.n, cell.trial) for cell in cells]
+    assert order == [(2, 0), (2, 1), (1, 0), (1, 1)]
+
+
+def test_an_outcome_holds_rows_or_a_traceback():
+    cell = Cell(Setting(1), 0, 0)
+    assert not Outcome(cell, 0.1, ({"x": 1},), None).failed
+    assert Outcome(cell, 0.1, None, "no").failed
+    for rows, failure in [(None, None), (({"x": 1},), "no")]:
+        with pytest.raises(ValueError, match="either rows or a traceback"):
+            Outcome(cell, 0.1, rows, failure)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import enum
+import inspect
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.hostile.constructors import CONSTRUCTORS
+from tests.hostile.constructors.not_built import NOT_BUILT
+from tests.hostile.malformed import ANYTHING, malformed
 from tests.hostile.values import EXTREME, NO_NUMBERS, NOT_WHOLE, OUT_OF_RANGE
+from tests.public_names import public_objects
 
 #: The arguments that must be numbers. `test_malformed_arguments` also tests the other kinds.
 ARGUMENTS = [
@@ -65,3 +72,80 @@ def test_numbers_at_the_ends_of_floats_are_taken_or_refused(name, key):
 
 def test_there_are_many_malformed_arguments():
     assert len(ARGUMENTS) * (len(NO_NUMBERS) + len(OUT_OF_RANGE)) >= 1500
+
+
+# --- generated arguments --------------------------------------------------------------------
+
+
+#: Values that a test generates for each constructor, in the default suite and in the slow suite.
+FEW, MANY = 12, 400
+WITH_KINDS = [name for name, row in CONSTRUCTORS.items() if row.kinds]
+WITHOUT_KINDS = [name for name, row in CONSTRUCTORS.items() if set(row.good) > set(row.kinds)]
+
+
+def takes_arguments(kind: type) -> bool:
+    """Whether a caller can build the class, and its constructor has parameters."""
+    abstract = inspect.isabstract(kind) or getattr(kind, "_is_protocol", False)
+    if abstract or issubclass(kind, enum.Enum | BaseException):
+        return False
+    return bool(inspect.signature(kind).parameters)
+
+
+def test_every_public_class_has_a_row_or_a_reason():
+    classes = {name: each for name, each in public_objects().items() if inspect.isclass(each)}
+    built = {row.build for row in CONSTRUCTORS.values()}
+    missing = [
+        name
+        for name, kind in classes.items()
+        if takes_arguments(kind) and kind not in built and name not in NOT_BUILT
+    ]
+    assert missing == []
+    assert set(NOT_BUILT) <= set(classes)
+    assert not [name for name in NOT_BUILT if classes[name] in built]
+
+
+def refuse(name: str, data: st.DataObject) -> None:
+    row = CONSTRUCTORS[name]
+    key = data.draw(st.sampled_from(sorted(row.kinds)))
+    value = data.draw(malformed(row.kinds[key], row.good[key]))
+    with pytest.raises(ValueError, match=r"."):
+        row.build(**(row.good | {key: value}))
+
+
+def take_or_refuse(name: str, data: st.DataObject) -> None:
+    """An argument for which no kind is stated may accept an odd value, such as a seed of -0.0."""
+    row = CONSTRUCTORS[name]
+    key = data.draw(st.sampled_from(sorted(set(row.good) - set(row.kinds))))
+    value: Any = data.draw(ANYTHING)
+    with contextlib.suppress(ValueError, TypeError):
+        row.build(**(row.good | {key: value}))
+
+
+@pytest.mark.parametrize("name", WITH_KINDS)
+@settings(max_examples=FEW)
+@given(data=st.data())
+def test_malformed_arguments_are_refused(name, data):
+    refuse(name, data)
+
+
+@pytest.mark.parametrize("name", WITHOUT_KINDS)
+@settings(max_examples=FEW)
+@given(data=st.data())
+def test_other_arguments_are_taken_or_refused(name, data):
+    take_or_refuse(name, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_KINDS)
+@settings(max_examples=MANY)
+@given(data=st.data())
+def test_many_malformed_arguments_are_refused(name, data):
+    refuse(name, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITHOUT_KINDS)
+@settings(max_examples=MANY)
+@given(data=st.data())
+def test_many_other_arguments_are_taken_or_refused(name, data):
+    take_or_refuse(name, data)

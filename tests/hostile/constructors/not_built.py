@@ -7,7 +7,7 @@ from __future__ import annotations
 
 RESULT = "a result that the library returns"
 PIECE = "a piece that the library makes, and passes between its own functions"
-LOADED = "a result; its files are hostile input, see test_file_bytes"
+LOADED = "a result; its files are hostile input, see test_files"
 
 NOT_BUILT = {
     "advice.Advice": RESULT,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.event import install_listener
 
+from geomdp._numerics.bisection import largest_at_most, least_whole
+from geomdp._numerics.compilation import _Announcement, numba
 from geomdp._numerics.linalg import (
     RANK_TOLERANCE,
     AffineHull,
@@ -17,6 +23,7 @@ from geomdp._numerics.linalg import (
 )
 from geomdp.bodies import Ellipsoid, LinearImage, MissingOracle, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
+from geomdp.cli.display import COMPILATION, working
 from geomdp.geometry.sampling.samplers import plain_walk
 
 
@@ -85,3 +92,58 @@ def test_hull_body_ellipsoid_and_walk_see_the_same_rank(thinness, rank):
 
 def test_what_passes_for_flat_is_within_the_slack_of_membership():
     assert RANK_TOLERANCE == MEMBERSHIP_TOLERANCE
+
+
+# --- bisection ------------------------------------------------------------------------------
+
+
+@given(st.floats(1e-150, 1e150))
+def test_it_stops_at_the_last_float(root):
+    found = largest_at_most(lambda x: x * x, root * root, 0.0, 4 * root)
+    assert found * found <= root * root
+    assert math.nextafter(found, math.inf) ** 2 > root * root
+
+
+def test_the_ends_of_the_bracket():
+    assert largest_at_most(math.atan, 2.0, -1.0, 5.0) == 5.0  # atan is below 2 on [-1, 5]
+    assert largest_at_most(math.floor, 2.0, 0.0, 5.0) == math.nextafter(3.0, 0.0)
+    with pytest.raises(ValueError, match=r"function\(1.0\) must be at most 0.5, got 1.0"):
+        largest_at_most(lambda x: x, 0.5, 1.0, 2.0)
+
+
+@given(st.integers(1, 10**9), st.integers(0, 10**9))
+def test_the_least_whole_number(first, below):
+    asked = []
+
+    def enough(number):
+        asked.append(number)
+        return number >= first
+
+    low, high = max(0, first - 1 - below), first + below
+    assert least_whole(enough, low, high) == first
+    assert not {low, high} & set(asked)
+
+
+# --- compilation ----------------------------------------------------------------------------
+
+
+def test_one_line_is_logged_however_many_functions_are_compiled(caplog):
+    first, second = numba.njit(lambda x: x + 1), numba.njit(lambda x: x + 2)
+    with (
+        caplog.at_level(logging.INFO, logger=COMPILATION.name),
+        install_listener("numba:compile", _Announcement()),
+    ):
+        assert first(1) == 2
+        assert second(1) == 3
+    said = [record.message for record in caplog.records if record.name == COMPILATION.name]
+    # The listener of the library logs a line, too, unless this process has compiled before.
+    assert 1 <= len(said) <= 2
+    assert all("compiling" in message for message in said)
+
+
+def test_the_command_writes_it_to_standard_error(capsys, caplog):
+    with caplog.at_level(logging.INFO, logger=COMPILATION.name):
+        with working("a step"):
+            COMPILATION.info("compiling")
+        COMPILATION.info("after the step")
+    assert capsys.readouterr().err.splitlines() == ["geomdp: compiling"]
