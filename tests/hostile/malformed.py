@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.hostile.values import EXTREME, NO_NUMBERS, NOT_WHOLE, OUT_OF_RANGE
+from tests.hostile.values import ENDS, EXTREME, NEITHER, NO_NUMBERS, NOT_WHOLE, OUT_OF_RANGE
 
 #: Shapes of arrays with 0 to 3 axes, each of length 0 to 3.
 SHAPES = st.lists(st.integers(0, 3), max_size=3).map(tuple)
@@ -40,15 +40,10 @@ ARRAYS = (
 #: Entries for arrays of Python objects: None or text, so no numbers.
 WORDS = st.none() | st.text(min_size=1, max_size=2, alphabet="ab")
 #: Any value of modest size. An argument must take the value or refuse it with a documented error.
-ANYTHING = (
-    NESTED
-    | ARRAYS
-    | st.sampled_from([*NO_NUMBERS.values(), *OUT_OF_RANGE.values(), *NOT_WHOLE.values()])
-    | st.sampled_from([EXTREME["subnormal"], EXTREME["largest"], EXTREME["tiny fraction"]])
-)
+ANYTHING = NESTED | ARRAYS | st.sampled_from([*NO_NUMBERS, *OUT_OF_RANGE, *NOT_WHOLE, *ENDS])
 #: Values that are not finite numbers above 0.
 NO_POSITIVE = (
-    st.sampled_from([*NO_NUMBERS.values(), *OUT_OF_RANGE.values()])
+    st.sampled_from([*NO_NUMBERS, *OUT_OF_RANGE])
     | st.floats(max_value=0.0)
     | st.integers(max_value=0)
     | st.fractions(max_value=0)
@@ -58,12 +53,10 @@ NO_POSITIVE = (
     | st.lists(st.floats(), max_size=3)
     | hnp.arrays("f8", SHAPES)
 )
-NO_WHOLE = NO_POSITIVE | st.floats() | st.sampled_from([*NOT_WHOLE.values()])
+NO_WHOLE = NO_POSITIVE | st.floats() | st.sampled_from(NOT_WHOLE)
 NO_SHARE = NO_POSITIVE | st.floats(min_value=1.0) | st.integers(min_value=1)
 #: Values that are not objects of this library.
-NO_OBJECT = NESTED | st.sampled_from(
-    [*NO_NUMBERS.values(), *OUT_OF_RANGE.values(), *EXTREME.values()]
-)
+NO_OBJECT = NESTED | st.sampled_from([*NO_NUMBERS, *OUT_OF_RANGE, *EXTREME])
 
 
 def no_array(good: Any) -> st.SearchStrategy[Any]:
@@ -76,18 +69,13 @@ def no_array(good: Any) -> st.SearchStrategy[Any]:
         return array
 
     axes = st.lists(st.integers(0, 3), max_size=3).filter(lambda shape: len(shape) != finite.ndim)
-    others = [name for name in NO_NUMBERS if name not in ("array", "empty array", "array of one")]
     return (
         st.builds(spoilt, st.integers(0, finite.size - 1), NOT_FINITE)
         | hnp.arrays("f8", axes.map(tuple))
         | hnp.arrays(NO_REALS, st.just(finite.shape))
-        | hnp.arrays(
-            "O",
-            st.just(finite.shape),
-            elements=WORDS,
-        )
+        | hnp.arrays("O", st.just(finite.shape), elements=WORDS)
         | st.sampled_from([[[1.0, 2.0], [3.0]], [[1.0], []], [10**400], [None]])
-        | st.sampled_from([NO_NUMBERS[name] for name in others if name != "list"])
+        | st.sampled_from(NEITHER)
         | st.floats()
         | st.text(max_size=4)
     )
@@ -95,14 +83,8 @@ def no_array(good: Any) -> st.SearchStrategy[Any]:
 
 def malformed(kind: str, good: Any) -> st.SearchStrategy[Any]:
     """Values that an argument of this kind must refuse; `good` is a value that is accepted."""
-    match kind:
-        case "positive":
-            return NO_POSITIVE
-        case "whole":
-            return NO_WHOLE
-        case "share":
-            return NO_SHARE
-        case "object":
-            return NO_OBJECT
-        case _:
-            return no_array(good)
+    if kind == "array":
+        return no_array(good)
+    return {"positive": NO_POSITIVE, "whole": NO_WHOLE, "share": NO_SHARE, "object": NO_OBJECT}[
+        kind
+    ]

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hostile.constructors import CONSTRUCTORS
-from tests.hostile.constructors.not_built import NOT_BUILT
+from tests.hostile.constructors import CONSTRUCTORS, NOT_BUILT
 from tests.hostile.malformed import ANYTHING, malformed
 from tests.hostile.values import EXTREME, NO_NUMBERS, NOT_WHOLE, OUT_OF_RANGE
 from tests.public_names import public_objects
 
-#: The arguments that must be numbers. `test_malformed_arguments` also tests the other kinds.
+#: The arguments that must be numbers. Generated arguments are of the other kinds, too.
 ARGUMENTS = [
     (name, key)
     for name, row in CONSTRUCTORS.items()
@@ -29,10 +28,14 @@ ARGUMENTS = [
 COUNTS = ("n", "queries", "steps", "size", "cutoff", "sparsity")
 
 
-def refused(name: str, key: str, value: Any) -> None:
+def build(name: str, key: str, value: Any) -> None:
     row = CONSTRUCTORS[name]
+    row.build(**(row.good | {key: value}))
+
+
+def refused(name: str, key: str, value: Any) -> None:
     with pytest.raises(ValueError, match=key.replace("_", ".")):
-        row.build(**(row.good | {key: value}))
+        build(name, key, value)
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
@@ -42,32 +45,15 @@ def test_good_arguments_are_taken(name):
 
 
 @pytest.mark.parametrize(("name", "key"), ARGUMENTS)
-def test_what_is_no_number_is_refused(name, key):
-    for value in NO_NUMBERS.values():
-        refused(name, key, value)
-
-
-@pytest.mark.parametrize(("name", "key"), ARGUMENTS)
-def test_numbers_out_of_range_are_refused(name, key):
-    for value in OUT_OF_RANGE.values():
-        refused(name, key, value)
+def test_what_is_no_such_number_is_refused(name, key):
     kind = CONSTRUCTORS[name].kinds[key]
-    if kind == "whole":
-        for value in NOT_WHOLE.values():
-            refused(name, key, value)
-    if kind == "share":
-        for value in (1, 1.0, 2.0, 10**400):
-            refused(name, key, value)
-
-
-@pytest.mark.parametrize(("name", "key"), ARGUMENTS)
-def test_numbers_at_the_ends_of_floats_are_taken_or_refused(name, key):
-    row = CONSTRUCTORS[name]
-    for value in EXTREME.values():
-        if row.kinds[key] == "whole" and key not in COUNTS:
-            continue
-        with contextlib.suppress(ValueError):
-            row.build(**(row.good | {key: value}))
+    others = {"whole": NOT_WHOLE, "share": [1, 1.0, 2.0, 10**400]}.get(kind, [])
+    for value in [*NO_NUMBERS, *OUT_OF_RANGE, *others]:
+        refused(name, key, value)
+    if kind != "whole" or key in COUNTS:
+        for value in EXTREME:  # taken or refused
+            with contextlib.suppress(ValueError):
+                build(name, key, value)
 
 
 def test_there_are_many_malformed_arguments():
@@ -78,7 +64,7 @@ def test_there_are_many_malformed_arguments():
 
 
 #: Values that a test generates for each constructor, in the default suite and in the slow suite.
-FEW, MANY = 12, 400
+EXAMPLES = [12, pytest.param(400, marks=pytest.mark.slow)]
 WITH_KINDS = [name for name, row in CONSTRUCTORS.items() if row.kinds]
 WITHOUT_KINDS = [name for name, row in CONSTRUCTORS.items() if set(row.good) > set(row.kinds)]
 
@@ -104,48 +90,32 @@ def test_every_public_class_has_a_row_or_a_reason():
     assert not [name for name in NOT_BUILT if classes[name] in built]
 
 
-def refuse(name: str, data: st.DataObject) -> None:
+@pytest.mark.parametrize("examples", EXAMPLES)
+@pytest.mark.parametrize("name", WITH_KINDS)
+def test_malformed_arguments_are_refused(name, examples):
     row = CONSTRUCTORS[name]
-    key = data.draw(st.sampled_from(sorted(row.kinds)))
-    value = data.draw(malformed(row.kinds[key], row.good[key]))
-    with pytest.raises(ValueError, match=r"."):
-        row.build(**(row.good | {key: value}))
+
+    @settings(max_examples=examples)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(row.kinds)))
+        value = data.draw(malformed(row.kinds[key], row.good[key]))
+        with pytest.raises(ValueError, match=r"."):
+            build(name, key, value)
+
+    check()
 
 
-def take_or_refuse(name: str, data: st.DataObject) -> None:
+@pytest.mark.parametrize("examples", EXAMPLES)
+@pytest.mark.parametrize("name", WITHOUT_KINDS)
+def test_other_arguments_are_taken_or_refused(name, examples):
     """An argument for which no kind is stated may accept an odd value, such as a seed of -0.0."""
     row = CONSTRUCTORS[name]
-    key = data.draw(st.sampled_from(sorted(set(row.good) - set(row.kinds))))
-    value: Any = data.draw(ANYTHING)
-    with contextlib.suppress(ValueError, TypeError):
-        row.build(**(row.good | {key: value}))
 
+    @settings(max_examples=examples)
+    @given(st.sampled_from(sorted(set(row.good) - set(row.kinds))), ANYTHING)
+    def check(key: str, value: Any) -> None:
+        with contextlib.suppress(ValueError, TypeError):
+            build(name, key, value)
 
-@pytest.mark.parametrize("name", WITH_KINDS)
-@settings(max_examples=FEW)
-@given(data=st.data())
-def test_malformed_arguments_are_refused(name, data):
-    refuse(name, data)
-
-
-@pytest.mark.parametrize("name", WITHOUT_KINDS)
-@settings(max_examples=FEW)
-@given(data=st.data())
-def test_other_arguments_are_taken_or_refused(name, data):
-    take_or_refuse(name, data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_KINDS)
-@settings(max_examples=MANY)
-@given(data=st.data())
-def test_many_malformed_arguments_are_refused(name, data):
-    refuse(name, data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WITHOUT_KINDS)
-@settings(max_examples=MANY)
-@given(data=st.data())
-def test_many_other_arguments_are_taken_or_refused(name, data):
-    take_or_refuse(name, data)
+    check()

@@ -45,9 +45,10 @@ def with_loss(privacy: Privacy, loss: float) -> Privacy:
 
 
 def test_every_mechanism_with_a_constructor_is_tried():
-    assert {"mechanisms.Laplace", "mechanisms.ReportNoisyMax", "Covariance"} < set(KINDS)
-    assert {"SmoothSummary", "SparseProject", "NumericSparse"} < set(KINDS)
-    assert {"OnlineConstruction", "IterativeConstruction", "AboveThreshold"} < set(KINDS)
+    tried = {name.removeprefix("mechanisms.") for name in KINDS}
+    assert {"Laplace", "ReportNoisyMax", "Covariance", "SmoothSummary", "SparseProject"} < tried
+    assert {"NumericSparse", "OnlineConstruction", "IterativeConstruction"} < tried
+    assert "AboveThreshold" in tried
 
 
 @pytest.mark.parametrize("loss", ABSURD)

@@ -10,58 +10,25 @@ from typing import Any
 
 import numpy as np
 
+#: Arrays that are refused in place of a number. Some arguments take an array of these.
+ARRAYS: list[Any] = [np.array([1.0, 2.0]), np.array([]), np.array([1.0])]
+#: Values that are refused in place of a number and of an array.
+NEITHER: list[Any] = [
+    None, True, np.True_, "1", b"1", 1 + 1j, [[1, 2], [3]], [], np.array([None, "a"], dtype=object),
+    {"a": 1}, {1}, math.sqrt, float, datetime.date(2020, 1, 1), Decimal("nan"), ...,
+]  # fmt: skip
 #: Values that are refused in place of a number.
-NO_NUMBERS: dict[str, Any] = {
-    "None": None,
-    "true": True,
-    "numpy true": np.True_,
-    "text": "1",
-    "bytes": b"1",
-    "complex": 1 + 1j,
-    "list": [1],
-    "nested list": [[1, 2], [3]],
-    "empty list": [],
-    "array": np.array([1.0, 2.0]),
-    "empty array": np.array([]),
-    "array of one": np.array([1.0]),
-    "objects": np.array([None, "a"], dtype=object),
-    "dict": {"a": 1},
-    "set": {1},
-    "function": math.sqrt,
-    "class": float,
-    "date": datetime.date(2020, 1, 1),
-    "decimal": Decimal("nan"),
-    "ellipsis": ...,
-}
+NO_NUMBERS: list[Any] = [*NEITHER, [1], *ARRAYS]
 #: Numbers that are refused in place of a finite number above 0.
-OUT_OF_RANGE: dict[str, Any] = {
-    "nan": math.nan,
-    "inf": math.inf,
-    "-inf": -math.inf,
-    "numpy nan": np.float64("nan"),
-    "numpy inf": np.float32("inf"),
-    "zero": 0,
-    "minus zero": -0.0,
-    "negative": -1,
-    "negative subnormal": -5e-324,
-    "negative fraction": Fraction(-1, 3),
-    "huge negative": -(10**400),
-}
-#: Very small and very large numbers, some beyond the range of floats. Any of them may be refused.
-EXTREME: dict[str, Any] = {
-    "subnormal": 5e-324,
-    "smallest normal": 2.0**-1022,
-    "largest": 1.7976931348623157e308,
-    "huge whole": 10**400,
-    "2^63": 2**63,
-    "2^64 - 1": np.uint64(2**64 - 1),
-    "tiny fraction": Fraction(1, 10**400),
-    "huge fraction": Fraction(10**400),
-}
+OUT_OF_RANGE: list[Any] = [
+    math.nan, math.inf, -math.inf, np.float64("nan"), np.float32("inf"), 0, -0.0, -1, -5e-324,
+    Fraction(-1, 3), -(10**400),
+]  # fmt: skip
+#: Very small and very large floats and fractions. Any of them may be refused.
+ENDS: list[Any] = [5e-324, 1.7976931348623157e308, Fraction(1, 10**400)]
+#: The same, and numbers beyond the range of floats or of 64-bit integers.
+EXTREME: list[Any] = [
+    *ENDS, 2.0**-1022, 10**400, 2**63, np.uint64(2**64 - 1), Fraction(10**400),
+]  # fmt: skip
 #: Numbers that are refused in place of a whole number, besides those in `OUT_OF_RANGE`.
-NOT_WHOLE: dict[str, Any] = {
-    "half": 1.5,
-    "whole float": 2.0,
-    "numpy float": np.float64(3),
-    "fraction": Fraction(3, 2),
-}
+NOT_WHOLE: list[Any] = [1.5, 2.0, np.float64(3), Fraction(3, 2)]
