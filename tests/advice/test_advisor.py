@@ -76,14 +76,8 @@ from geomdp.workloads import (
 )
 
 COLUMNS = [
-    "mechanism",
-    "predicted_rmse",
-    "kind",
-    "simulated_rmse",
-    "sampler",
-    "set-up seconds",
-    "why",
-]
+    "mechanism", "predicted_rmse", "kind", "simulated_rmse", "sampler", "set-up seconds", "why",
+]  # fmt: skip
 PURE = {"n": 200, "privacy": PureDP(1.0)}
 
 WORKLOADS = {
@@ -425,47 +419,27 @@ PURE_NAMES = [row.name for row in CANDIDATES if row.guarantees not in CONCENTRAT
 SLOW = ["Laplace", "Spectral", "TightCone", "Hierarchical", "Matrix(pure)"]
 
 
-@pytest.mark.parametrize(
-    ("workload", "options", "left_out"),
-    [
-        (Prefixes(8), {}, {"Matrix(pure)": "for pure privacy, it is the same as Matrix"}),
-        (MarginalTables([42] * 14, 1), {}, {"Cone": "too much memory"}),
-        (MarginalTables([9] * 4 + [8] * 3, 1), {}, {COARSE: "its rounding alone is"}),
-        (
-            MarginalTables([2] * 18, 2),  # 2^18 elements in dimension 171
-            {"exact_only": False},
-            {
-                "KNorm": "too long to refine",
-                "Projected(Laplace)": "only the noise with the least predicted error is projected",
-            },
-        ),
-        (
-            SecondMoment(35),
-            {"n": 10**6},
-            {"Projected(KNorm(exact=True))": "each of which would take about 0.13 s"},
-        ),
-        (  # Under zCDP with a small rho, no pure noise can be the best, so none is set up.
-            MarginalTables([2] * 4, 2),
-            {"privacy": ZCDP(0.5)},
-            dict.fromkeys(PURE_NAMES, "cannot be the best"),
-        ),
-        (
-            MarginalTables([2] * 40, 2),
-            {"privacy": ApproxDP(1.0, 1e-6)},
-            dict.fromkeys(SLOW, "its set-up would take too long"),
-        ),
-        pytest.param(  # The bound for Gaussian noise averages over 4096 directions.
-            RandomSigns(64, 2000, 1),
-            {"n": 30, "privacy": ZCDP(0.5), "exact_only": False, "effort": 0.02},
-            {
-                "Projected(Gaussian)": "its bound would take too long",
-                "KNorm": "its outer slab body would take too long",
-            },
-            marks=pytest.mark.ci,
-        ),
-    ],
-    ids=lambda it: repr(it) if isinstance(it, Workload) else "",
-)
+@pytest.mark.parametrize(("workload", "options", "left_out"), [
+    (Prefixes(8), {}, {"Matrix(pure)": "for pure privacy, it is the same as Matrix"}),
+    (MarginalTables([42] * 14, 1), {}, {"Cone": "too much memory"}),
+    (MarginalTables([9] * 4 + [8] * 3, 1), {}, {COARSE: "its rounding alone is"}),
+    # 2^18 elements in dimension 171.
+    (MarginalTables([2] * 18, 2), {"exact_only": False},
+     {"KNorm": "too long to refine",
+      "Projected(Laplace)": "only the noise with the least predicted error is projected"}),
+    (SecondMoment(35), {"n": 10**6},
+     {"Projected(KNorm(exact=True))": "each of which would take about 0.13 s"}),
+    # Under zCDP with a small rho, no pure noise can be the best, so none is set up.
+    (MarginalTables([2] * 4, 2), {"privacy": ZCDP(0.5)},
+     dict.fromkeys(PURE_NAMES, "cannot be the best")),
+    (MarginalTables([2] * 40, 2), {"privacy": ApproxDP(1.0, 1e-6)},
+     dict.fromkeys(SLOW, "its set-up would take too long")),
+    # The bound for Gaussian noise averages over 4096 directions.
+    pytest.param(RandomSigns(64, 2000, 1),
+                 {"n": 30, "privacy": ZCDP(0.5), "exact_only": False, "effort": 0.02},
+                 {"Projected(Gaussian)": "its bound would take too long",
+                  "KNorm": "its outer slab body would take too long"}, marks=pytest.mark.ci),
+], ids=lambda it: repr(it) if isinstance(it, Workload) else "")  # fmt: skip
 def test_why_candidates_are_left_out(workload, options, left_out):
     setting = {"n": 1000, "privacy": PureDP(1.0), "exact_only": True} | options
     table = advise(workload, **setting).table.set_index("mechanism")

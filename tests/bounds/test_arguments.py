@@ -20,47 +20,31 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
     "certify": (lambda: bounds.certify([WRONG], **PROBLEM), "families must be a PackingFamily"),
     "certify one": (lambda: bounds.certify(cast("Any", 3), **PROBLEM), "families must be a list"),
     "search": (lambda: bounds.packing_search(WRONG, **PROBLEM), "workload must be a Workload"),
-    "search, effort": (
-        lambda: bounds.packing_search(HISTOGRAM, **PROBLEM, effort=WRONG),
-        "effort must be an Effort",
-    ),
-    "search, metric": (
-        lambda: bounds.packing_search(HISTOGRAM, **PROBLEM, metric=WRONG),
-        "metric must be",
-    ),
+    "search, effort": (lambda: bounds.packing_search(HISTOGRAM, **PROBLEM, effort=WRONG),
+                       "effort must be an Effort"),
+    "search, metric": (lambda: bounds.packing_search(HISTOGRAM, **PROBLEM, metric=WRONG),
+                       "metric must be"),
     "lines": (lambda: bounds.orthogonal_lines_bound(WRONG, **PROBLEM), "workload must be a Work"),
-    "lines, error": (
-        lambda: bounds.orthogonal_lines_error(WRONG, 10, epsilon=1.0),
-        "workload must be a Workload",
-    ),
+    "lines, error": (lambda: bounds.orthogonal_lines_error(WRONG, 10, epsilon=1.0),
+                     "workload must be a Workload"),
     "lines, metric": (
         lambda: bounds.orthogonal_lines_error(HISTOGRAM, 10, epsilon=1.0, metric=WRONG),
         "metric must be MeanL2, RMS",
     ),
-    "lines, noise": (
-        lambda: bounds.additive_noise_error(WRONG, 10, epsilon=1.0),
-        "workload must be a Workload",
-    ),
-    "query lines": (
-        lambda: bounds.query_lines_bound(WRONG, **PROBLEM),
-        "workload must be a Workload",
-    ),
+    "lines, noise": (lambda: bounds.additive_noise_error(WRONG, 10, epsilon=1.0),
+                     "workload must be a Workload"),
+    "query lines": (lambda: bounds.query_lines_bound(WRONG, **PROBLEM),
+                    "workload must be a Workload"),
     "chaining": (lambda: bounds.instance_optimality(WRONG, **PROBLEM), "workload must be a Work"),
-    "packing": (
-        lambda: bounds.Packing(WRONG, np.arange(3), np.eye(3, dtype=np.int64)),
-        "workload must be a Workload",
-    ),
+    "packing": (lambda: bounds.Packing(WRONG, np.arange(3), np.eye(3, dtype=np.int64)),
+                "workload must be a Workload"),
     "greedy": (lambda: bounds.greedy_separated(POINTS, WRONG, 0.5), "metric must be a Metric"),
-    "single": (
-        lambda: bounds.single_elements(HISTOGRAM, WRONG, np.arange(3), "by hand"),
-        "elements must be an ndarray",
-    ),
+    "single": (lambda: bounds.single_elements(HISTOGRAM, WRONG, np.arange(3), "by hand"),
+               "elements must be an ndarray"),
     "side": (lambda: bounds.Bound(1.0, WRONG, "a statement"), "side must be a Side"),
-    "assumptions": (
-        lambda: bounds.Bound(1.0, bounds.Side.LOWER, "a statement", WRONG),
-        "assumptions must be a tuple of sentences",
-    ),
-}
+    "assumptions": (lambda: bounds.Bound(1.0, bounds.Side.LOWER, "a statement", WRONG),
+                    "assumptions must be a tuple of sentences"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("call", list(CALLS))

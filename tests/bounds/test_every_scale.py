@@ -191,24 +191,14 @@ def test_a_bracket_beyond_the_range_of_mechanisms_names_the_range(unit):
 # --- what cannot be checked is not saved -----------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("bound", "reason"),
-    [
-        (
-            lambda: orthogonal_lines_bound(Explicit(1e-99 * np.eye(3)), epsilon=1, alpha=1e-101),
-            "alpha must be 0, or from 1e-100 to 1e.100",
-        ),
-        (
-            lambda: guessing_bound(Explicit(1e100 * np.eye(3)), epsilon=1e-8, alpha=1e97),
-            "scale must be 0, or from 1e-100 to 1e.100",
-        ),
-        (
-            lambda: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005, seed=1 << 256),
-            "seed must be below 2.256",
-        ),
-    ],
-    ids=["alpha", "scale", "seed"],
-)
+@pytest.mark.parametrize(("bound", "reason"), [
+    (lambda: orthogonal_lines_bound(Explicit(1e-99 * np.eye(3)), epsilon=1, alpha=1e-101),
+     "alpha must be 0, or from 1e-100 to 1e.100"),
+    (lambda: guessing_bound(Explicit(1e100 * np.eye(3)), epsilon=1e-8, alpha=1e97),
+     "scale must be 0, or from 1e-100 to 1e.100"),
+    (lambda: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005, seed=1 << 256),
+     "seed must be below 2.256"),
+], ids=["alpha", "scale", "seed"])  # fmt: skip
 def test_what_the_checker_must_refuse_is_not_saved(bound, reason, tmp_path):
     certificate = bound().certificate
     assert isinstance(certificate, Certificate)
@@ -279,23 +269,15 @@ def at_most_lines(most: int) -> Iterator[None]:
 
 #: Parts of small files that asked for much work: the family, and entries of the rung.
 COSTLY: dict[str, Document] = {
-    "many tables": {
-        "workload": {"name": "marginal tables", "columns": [2] * 3000, "k": 1500},
-        "elements": [[0] * 3000, [1] * 3000],
-    },
-    "large levels": {
-        "workload": {"name": "marginal tables", "columns": [1 << 52] * 3000, "k": 2},
-        "elements": [[0] * 3000, [1] * 3000],
-    },
-    "tables of one cell": {
-        "workload": {"name": "marginal tables", "columns": [1] * 3000, "k": 2},
-        "elements": [[0] * 3000, [0] * 3000],
-    },
-    "all subsets": {
-        "workload": {"name": "marginals", "d": 3000, "k": 3},
-        "elements": [[0] * 3000, [1] * 3000],
-    },
-}
+    "many tables": {"workload": {"name": "marginal tables", "columns": [2] * 3000, "k": 1500},
+                    "elements": [[0] * 3000, [1] * 3000]},
+    "large levels": {"workload": {"name": "marginal tables", "columns": [1 << 52] * 3000, "k": 2},
+                     "elements": [[0] * 3000, [1] * 3000]},
+    "tables of one cell": {"workload": {"name": "marginal tables", "columns": [1] * 3000, "k": 2},
+                           "elements": [[0] * 3000, [0] * 3000]},
+    "all subsets": {"workload": {"name": "marginals", "d": 3000, "k": 3},
+                    "elements": [[0] * 3000, [1] * 3000]},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COSTLY)

@@ -174,25 +174,18 @@ def test_statements_are_rounded_to_the_safe_side(tmp_path):
 # --- malformed and exhausting files ----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("[" * 100_000, "nested too deeply"),
-        ('{"format": ' + "[" * 100 + "]" * 100 + "}", "nesting is deeper than 16 levels"),
-        ('{"format": 1' + "0" * 5000 + "}", "more than 1000 digits"),
-        ('{"format": NaN}', "NaN is not a finite number"),
-        ("[1, 2]", "not a JSON object"),
-        ("\x00\xff", "not JSON"),
-        (
-            '{"format": "geomdp packing certificate", "version": 1, "arrays": 3}',
-            "arrays is not a list of names",
-        ),
-        (
-            '{"format": "geomdp packing certificate", "version": 1, "arrays": [["a"]]}',
-            "text.npz is not a file of plain arrays",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "reason"), [
+    ("[" * 100_000, "nested too deeply"),
+    ('{"format": ' + "[" * 100 + "]" * 100 + "}", "nesting is deeper than 16 levels"),
+    ('{"format": 1' + "0" * 5000 + "}", "more than 1000 digits"),
+    ('{"format": NaN}', "NaN is not a finite number"),
+    ("[1, 2]", "not a JSON object"),
+    ("\x00\xff", "not JSON"),
+    ('{"format": "geomdp packing certificate", "version": 1, "arrays": 3}',
+     "arrays is not a list of names"),
+    ('{"format": "geomdp packing certificate", "version": 1, "arrays": [["a"]]}',
+     "text.npz is not a file of plain arrays"),
+])  # fmt: skip
 def test_texts_that_are_no_certificate(text, reason, tmp_path):
     path = tmp_path / "text.json"
     path.write_text(text, encoding="latin-1")
@@ -213,16 +206,10 @@ NONSENSE: list[Any] = [
     {"array": []},
     {"array": {}},
     {"array": "none"},
-    None,
-    True,
-    "1",
-    -1,
-    0,
-    5e-324,
-    1e308,
+    None, True, "1", -1, 0, 5e-324, 1e308,
     10**90,
     2**200,
-]
+]  # fmt: skip
 
 
 #: Reasons for a rejection that do not name the changed entry of a certificate.
@@ -335,27 +322,20 @@ def lengthened(document: Document) -> None:
     document["rungs"][-1]["family"]["sets"] = sets
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "reason"),
-    [
-        ("blocks", blocks(width=2**200), "width must be"),
-        ("blocks", blocks(attributes=2**250, width=30), "attributes must be"),
-        ("blocks", blocks(attributes=2072, part=2048), "the check takes too long"),
-        ("code words", blocks(attributes=2**200), "attributes must be"),
-        ("code words", blocks(symbols=2**61 - 1, length=2**60), "words are longer than"),
-        ("histogram", named(name="histogram", N=10**12), "N must be"),
-        ("ranges", named(name="ranges", N=10**6), "there are more than"),
-        ("prefixes", named(name="prefixes", N=2**250), "N must be"),
-        ("Hamming", named(name="marginals", d=2**250, k=2**249), "d must be"),
-        ("Hamming", widened, "there are more than"),
-        ("random signs", lengthened, "the union bound gives a failure"),
-        (
-            "tables",
-            named(name="marginal tables", columns=[2, 3, 10**15], k=2),
-            "there are more than",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "change", "reason"), [
+    ("blocks", blocks(width=2**200), "width must be"),
+    ("blocks", blocks(attributes=2**250, width=30), "attributes must be"),
+    ("blocks", blocks(attributes=2072, part=2048), "the check takes too long"),
+    ("code words", blocks(attributes=2**200), "attributes must be"),
+    ("code words", blocks(symbols=2**61 - 1, length=2**60), "words are longer than"),
+    ("histogram", named(name="histogram", N=10**12), "N must be"),
+    ("ranges", named(name="ranges", N=10**6), "there are more than"),
+    ("prefixes", named(name="prefixes", N=2**250), "N must be"),
+    ("Hamming", named(name="marginals", d=2**250, k=2**249), "d must be"),
+    ("Hamming", widened, "there are more than"),
+    ("random signs", lengthened, "the union bound gives a failure"),
+    ("tables", named(name="marginal tables", columns=[2, 3, 10**15], k=2), "there are more than"),
+])  # fmt: skip
 def test_small_files_take_no_time(name, change, reason, tmp_path):
     path = saved(BOUNDS[name](), tmp_path)
     changed(path, change)

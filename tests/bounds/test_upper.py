@@ -169,20 +169,14 @@ BOUND = MultiplicativeWeights(9).bound
 RULE = {"n": 5, "queries": 3, "privacy": PureDP(1.0), "beta": 0.1}
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: upper.ball_bounded(0, **AT), "queries must be a whole number, at least 1, got 0"),
-        (
-            lambda: upper.second_moments(3, epsilon=0.0, alpha=0.1),
-            "epsilon must be a finite number",
-        ),
-        (lambda: upper.two_way_marginals(1, **AT), "attributes must be a whole number, at least 2"),
-        (lambda: upper.bounded_queries(5, 5, **AT, constant=-1.0), "constant must be a finite num"),
-        (lambda: upper.iterative_accuracy(BOUND, **RULE), "n must be larger for 3 queries"),
-        (lambda: upper.online_accuracy(BOUND, **RULE), "privacy must be ApproxDP"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: upper.ball_bounded(0, **AT), "queries must be a whole number, at least 1, got 0"),
+    (lambda: upper.second_moments(3, epsilon=0.0, alpha=0.1), "epsilon must be a finite number"),
+    (lambda: upper.two_way_marginals(1, **AT), "attributes must be a whole number, at least 2"),
+    (lambda: upper.bounded_queries(5, 5, **AT, constant=-1.0), "constant must be a finite num"),
+    (lambda: upper.iterative_accuracy(BOUND, **RULE), "n must be larger for 3 queries"),
+    (lambda: upper.online_accuracy(BOUND, **RULE), "privacy must be ApproxDP"),
+])  # fmt: skip
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -209,20 +209,10 @@ def crowded(axes: Axes) -> None:
         axes.figure.add_axes((0.1 * place, 0.1, 0.01, 0.01)).set_axis_off()
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        too_far,
-        too_small,
-        too_near,
-        too_few_ticks,
-        alike,
-        dashed_alike,
-        needless_legend,
-        orange,
-        crowded,
-    ],
-)
+@pytest.mark.parametrize("spoil", [
+    too_far, too_small, too_near, too_few_ticks, alike, dashed_alike, needless_legend, orange,
+    crowded,
+])  # fmt: skip
 def test_each_rule_sees_a_figure_that_breaks_it(spoil):
     with drawing():
         figure, axes = sound()

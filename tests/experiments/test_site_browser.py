@@ -24,33 +24,15 @@ pytestmark = pytest.mark.slow
 #: At least one page of each kind. The pages include formulas, wide tables, pictures and the chart
 #: of the page "Choose a mechanism".
 PAGES = (
-    "index.html",
-    "lessons.html",
-    "lesson_00.html",
-    "lesson_05.html",
-    "guide.html",
-    "readers/data_owner.html",
-    "readers/researcher.html",
-    "readers/teacher.html",
-    "use/choose.html",
-    "use/how_many.html",
-    "use/command_line.html",
-    "use/larger.html",
-    "privacy/record.html",
-    "privacy/exact.html",
-    "privacy/threat_model.html",
-    "gallery/index.html",
-    "gallery/behind.html",
-    "gallery/nikolov.html",
-    "gallery/JL-L13b.html",
-    "figures/index.html",
-    "figures/jl_error_vs_n.html",
-    "reference/geomdp.bodies.html",
-    "reference/geomdp.mechanisms.KNorm.html",
-    "reference/geomdp.tabulation.release.html",
-    "more/extend.html",
-    "search.html",
-)
+    "index.html", "lessons.html", "lesson_00.html", "lesson_05.html", "guide.html",
+    "readers/data_owner.html", "readers/researcher.html", "readers/teacher.html", "use/choose.html",
+    "use/how_many.html", "use/command_line.html", "use/larger.html", "privacy/record.html",
+    "privacy/exact.html", "privacy/threat_model.html", "gallery/index.html", "gallery/behind.html",
+    "gallery/nikolov.html", "gallery/JL-L13b.html", "figures/index.html",
+    "figures/jl_error_vs_n.html", "reference/geomdp.bodies.html",
+    "reference/geomdp.mechanisms.KNorm.html", "reference/geomdp.tabulation.release.html",
+    "more/extend.html", "search.html",
+)  # fmt: skip
 #: Widths of a phone and of a screen, in pixels, and the pages to open.
 PHONE, SCREEN = 375, 1400
 ALL = (

@@ -25,34 +25,20 @@ LARGE = 10**6
 
 #: For each name, a mechanism and records that it accepts.
 MECHANISMS: dict[str, tuple[Any, Any]] = {
-    "bits": (
-        mechanisms.Laplace(workloads.Marginals(3, 1), n=N, privacy=PURE),
-        np.zeros((N, 3), dtype=int),
-    ),
-    "codes": (
-        mechanisms.Laplace(workloads.Histogram(4), n=N, privacy=PURE),
-        np.zeros(N, dtype=int),
-    ),
-    "levels": (
-        mechanisms.Laplace(workloads.MarginalTables([2, 3], 1), n=N, privacy=PURE),
-        np.zeros((N, 2), dtype=int),
-    ),
-    "ball": (
-        mechanisms.Covariance(workloads.SecondMoment(2), n=N, privacy=PURE),
-        np.zeros((N, 2)),
-    ),
+    "bits": (mechanisms.Laplace(workloads.Marginals(3, 1), n=N, privacy=PURE),
+             np.zeros((N, 3), dtype=int)),
+    "codes": (mechanisms.Laplace(workloads.Histogram(4), n=N, privacy=PURE),
+              np.zeros(N, dtype=int)),
+    "levels": (mechanisms.Laplace(workloads.MarginalTables([2, 3], 1), n=N, privacy=PURE),
+               np.zeros((N, 2), dtype=int)),
+    "ball": (mechanisms.Covariance(workloads.SecondMoment(2), n=N, privacy=PURE), np.zeros((N, 2))),
     "cube": (gd.SmoothSummary(2, n=N, smoothness=2, privacy=PURE, degree=3), np.zeros((N, 2))),
-    "elements": (
-        gd.SparseProject(n=N, sparsity=1, queries=1, privacy=ZCDP(0.5), rows=64, rng=0),
-        list(range(N)),
-    ),
-    "many codes": (
-        gd.IterativeConstruction(
-            MultiplicativeWeights(4), AllParities(2), n=LARGE, privacy=ApproxDP(1.0, 1e-6)
-        ),
-        np.zeros(LARGE, dtype=int),
-    ),
-}
+    "elements": (gd.SparseProject(n=N, sparsity=1, queries=1, privacy=ZCDP(0.5), rows=64, rng=0),
+                 list(range(N))),
+    "many codes": (gd.IterativeConstruction(MultiplicativeWeights(4), AllParities(2), n=LARGE,
+                                            privacy=ApproxDP(1.0, 1e-6)),
+                   np.zeros(LARGE, dtype=int)),
+}  # fmt: skip
 
 SHAPES: dict[str, Any] = {
     "none": None,

@@ -27,17 +27,11 @@ from geomdp.plotting.pictures import slice_outline
 from geomdp.tabulation.tasks import chosen_columns, parse_workload
 
 TAKE_A_BODY: list[Callable[[object], object]] = [
-    gd.geometry.Projector,
-    refine_slabs,
-    gd.geometry.second_moment,
-    gd.geometry.volume_radius,
-    gd.gaussian_width,
-    gd.volume,
-    gd.plotting.draw,
+    gd.geometry.Projector, refine_slabs, gd.geometry.second_moment, gd.geometry.volume_radius,
+    gd.gaussian_width, gd.volume, gd.plotting.draw,
     lambda body: gd.project(body, [0.0, 0.0]),
     lambda body: gd.sample_uniform(body, 3),
-    ChainSampler,
-    sampling.ExactSampler,
+    ChainSampler, sampling.ExactSampler,
     lambda body: gd.noise.ConeNoise(body, 1.0, np.zeros(2)),
     lambda body: gd.noise.KNormNoise(body, 1.0, sampling.ExactSampler(gd.bodies.Ball(2))),
     lambda body: gd.noise.PairedNoise(body, 1.0, np.eye(2)),
@@ -46,7 +40,7 @@ TAKE_A_BODY: list[Callable[[object], object]] = [
     lambda body: gd.plotting.draw_slice(body, [0.0, 0.0], np.eye(2)),
     lambda body: gd.plotting.shadow_outline(body, np.eye(2)),
     lambda body: slice_outline(body, np.zeros(2), np.eye(2)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", TAKE_A_BODY)

@@ -267,21 +267,15 @@ def test_polytopes_are_drawn_exactly(body, volume, vertices, edges, faces):
     assert found == (vertices, edges, faces)
 
 
-@pytest.mark.parametrize(
-    ("body", "volume"),
-    [
-        (gd.bodies.Ball(3, 2.0), 4 / 3 * math.pi * 8),
-        # Joe (2006): the volume of 3 x 3 correlation matrices.
-        (gd.bodies.Elliptope(3), math.pi**2 / 2),
-        (gd.bodies.LpBall(1.5, 3), gd.bodies.LpBall(1.5, 3).volume()),
-        (gd.bodies.Spectraplex(2), gd.bodies.Spectraplex(2).volume()),
-        (
-            gd.difference_body(gd.bodies.Spectraplex(2)),
-            gd.difference_body(gd.bodies.Spectraplex(2)).volume(),
-        ),
-    ],
-    ids=["ball", "elliptope", "p = 1.5", "spectraplex", "its difference"],
-)
+@pytest.mark.parametrize(("body", "volume"), [
+    (gd.bodies.Ball(3, 2.0), 4 / 3 * math.pi * 8),
+    # Joe (2006): the volume of 3 x 3 correlation matrices.
+    (gd.bodies.Elliptope(3), math.pi**2 / 2),
+    (gd.bodies.LpBall(1.5, 3), gd.bodies.LpBall(1.5, 3).volume()),
+    (gd.bodies.Spectraplex(2), gd.bodies.Spectraplex(2).volume()),
+    (gd.difference_body(gd.bodies.Spectraplex(2)),
+     gd.difference_body(gd.bodies.Spectraplex(2)).volume()),
+], ids=["ball", "elliptope", "p = 1.5", "spectraplex", "its difference"])  # fmt: skip
 def test_smooth_bodies_are_drawn_from_inside(body, volume):
     drawn = solid_volume(shadow_outline(body, np.eye(3)))
     # The 3000 directions are about 4 degrees apart, so the outline of a unit ball cuts off caps of
