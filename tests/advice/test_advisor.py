@@ -42,20 +42,6 @@ from geomdp.advice.setting import (
     UntriedError,
 )
 from geomdp.bodies import SlabBody
-from geomdp.mechanisms import (
-    Ball,
-    Coarse,
-    Fitted,
-    Hierarchical,
-    KNorm,
-    Laplace,
-    Prediction,
-    PredictionKind,
-    Projected,
-    Shrunk,
-    Spectral,
-    TightCone,
-)
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.projected import STANDARD_ERRORS
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, Ledger, PureDP
@@ -116,7 +102,7 @@ def test_the_table_is_complete_and_ranked(advice):
 def assert_least(result):
     """Assert that neither other noise nor the same noise alone has clearly less predicted error."""
     table, best = result.table, result.best.predicted_rmse.value
-    if isinstance(result.best, Fitted):
+    if isinstance(result.best, mechanisms.Fitted):
         # A fit is advised for its simulated error, so its prediction need not be the least.
         assert table["simulated_rmse"][0] < table["simulated_rmse"].iloc[1:].max()
         return
@@ -144,9 +130,9 @@ def test_predictions_are_those_of_the_mechanisms(advice):
     workload, result = advice
     rows = result.table.set_index("mechanism")["predicted_rmse"]
     for name, mechanism in {
-        "Laplace": Laplace(workload, **PURE),
-        "Ball": Ball(workload, **PURE),
-        "KNorm(exact=True)": KNorm(workload, **PURE, exact=True),
+        "Laplace": mechanisms.Laplace(workload, **PURE),
+        "Ball": mechanisms.Ball(workload, **PURE),
+        "KNorm(exact=True)": mechanisms.KNorm(workload, **PURE, exact=True),
     }.items():
         np.testing.assert_allclose(rows[name], mechanism.predicted_rmse.value, rtol=1e-12)
     assert math.isnan(rows["Gaussian"])
@@ -176,7 +162,7 @@ def test_exact_only_leaves_heuristic_samplers_out():
 def test_other_definitions_get_gaussian_noise(privacy):
     few, many = (advise(RandomSigns(40, 20, 0), n=n, privacy=privacy) for n in (10, 10**6))
     # With few records the noise is large, so the advised mechanism projects or shrinks answers.
-    assert isinstance(few.best, Projected | Shrunk)
+    assert isinstance(few.best, mechanisms.Projected | mechanisms.Shrunk)
     # `Matrix` shapes Gaussian noise by the least-trace ellipsoid, so isotropic noise is no better.
     assert many.table.iloc[0]["mechanism"] == "Projected(Matrix)"
     refused = many.table[many.table["predicted_rmse"].isna()].set_index("mechanism")["why"]
@@ -206,7 +192,7 @@ class TestBounded:
 
     def test_jl_takes_the_best_number_of_rows(self):
         chosen = jl(self.setting)
-        plain = KNorm(self.setting.workload, n=10, privacy=PureDP(1.0), exact=True)
+        plain = mechanisms.KNorm(self.setting.workload, n=10, privacy=PureDP(1.0), exact=True)
         # `jl` tries ceil(epsilon n) = 10 rows, among other numbers.
         others = [mechanisms.JL(plain, rows, rng=PUBLIC_SEED) for rows in (10, 16, 39)]
         least = min(other.predicted_rmse.value for other in others)
@@ -235,7 +221,7 @@ class TestBounded:
         answers = centres + 1e-3 * rng.standard_normal((20, 12))
         result = advise(Explicit(answers.T), n=40, privacy=PureDP(1.0), exact_only=True)
         assert result.table["mechanism"][0] == COARSE
-        assert isinstance(result.best, Coarse)
+        assert isinstance(result.best, mechanisms.Coarse)
 
 
 JL, COARSE = "JL(KNorm(exact=True))", "Coarse(Projected)"
@@ -252,9 +238,9 @@ TABLE = {
 }
 #: For some workloads: the noise that wins for many records, and words from the reason why it suits.
 WINNERS = {
-    "2-way, binary": (TightCone, "cut close"),
-    "prefixes": (Hierarchical, "several resolutions"),
-    "second moments": (KNorm, "what one record can change"),
+    "2-way, binary": (mechanisms.TightCone, "cut close"),
+    "prefixes": (mechanisms.Hierarchical, "several resolutions"),
+    "second moments": (mechanisms.KNorm, "what one record can change"),
 }
 
 
@@ -275,7 +261,7 @@ def test_every_workload_of_the_accuracy_table_is_advised(name, privacy, adjacenc
         assert (table["why"].str.len() > 0).all()
         assert result.best.guarantee.privacy in (privacy, pure_implying(privacy))
         assert result.asked == privacy
-        simulated = isinstance(result.best, Fitted)
+        simulated = isinstance(result.best, mechanisms.Fitted)
         said = "is advised because" if simulated else "has the least predicted error"
         assert result.reasons[0].startswith(f"{first} {said}")
         # The reasons describe the size of the noise, the dimension of the answers and the next row.
@@ -295,7 +281,7 @@ def test_the_winner_is_explained(name):
 
 def test_slow_draws_are_named():
     result = advise(SecondMoment(35), n=10**6, privacy=PureDP(1.0), exact_only=True)
-    assert isinstance(result.best, KNorm)
+    assert isinstance(result.best, mechanisms.KNorm)
     assert any(
         reason.startswith("A release draws noise for about 0.1 s") for reason in result.reasons
     )
@@ -319,13 +305,13 @@ def test_advice_prints_what_it_says(advice):
 ROWS = {row.name: row for row in CANDIDATES}
 
 
-BALL = Ball(Marginals(2, 1), **PURE)
-CHAIN = KNorm(Marginals(2, 1), **PURE, body=SlabBody(np.eye(2), np.ones(2)))
-IN_FLOAT64 = Spectral(Marginals(3, 2), **PURE)
+BALL = mechanisms.Ball(Marginals(2, 1), **PURE)
+CHAIN = mechanisms.KNorm(Marginals(2, 1), **PURE, body=SlabBody(np.eye(2), np.ones(2)))
+IN_FLOAT64 = mechanisms.Spectral(Marginals(3, 2), **PURE)
 
 
 def built(name, value, step=None, mechanism=BALL, stderr=0.0):
-    prediction = Prediction(value, PredictionKind.EXACT, "test", stderr)
+    prediction = mechanisms.Prediction(value, mechanisms.PredictionKind.EXACT, "test", stderr)
     return Built(ROWS[name], step, mechanism, prediction, mechanism.guarantee.sampler, 0.0)
 
 
@@ -358,7 +344,7 @@ def test_ties(trials, names):
 def test_the_advised_sampler_is_that_of_the_mechanism():
     """A cached sampler status can be wrong, so the set-up mechanism's own status replaces it."""
 
-    class Doubtful(Laplace):
+    class Doubtful(mechanisms.Laplace):
         sampler = Heuristic("a chain")
 
     workload, privacy = Histogram(3), PureDP(1.0)
@@ -389,12 +375,12 @@ class TestTable:
             assert not row.summary.endswith(".")
 
     def test_a_new_row_is_advised_and_explained(self, monkeypatch):
-        class Quiet(Ball):
+        class Quiet(mechanisms.Ball):
             """The ball mechanism with a tiny made-up prediction."""
 
             @property
             def predicted_rmse(self):
-                return Prediction(1e-6, PredictionKind.EXACT, "made up")
+                return mechanisms.Prediction(1e-6, mechanisms.PredictionKind.EXACT, "made up")
 
         row = Candidate(kind=Quiet, flag="quiet", summary="made up", suits="It is made up.")
         monkeypatch.setattr("geomdp.advice.comparison.CANDIDATES", (*CANDIDATES, row))
@@ -462,7 +448,7 @@ class TestCosts:
         def build(*_, **__):
             raise MemoryError
 
-        monkeypatch.setattr(Ball, "__init__", build)
+        monkeypatch.setattr(mechanisms.Ball, "__init__", build)
         result = advise(WORKLOADS["tables"], **PURE)
         assert "does not fit" in result.table.set_index("mechanism")["why"]["Ball"]
         # Ball is left out for lack of memory, so the sentence must not say that it takes too long.
@@ -499,7 +485,7 @@ class TestCosts:
                     except ValueError:
                         continue
                     floor = projection_floor(noisy)
-                    assert 0 < floor <= Projected(noisy).predicted_rmse.value
+                    assert 0 < floor <= mechanisms.Projected(noisy).predicted_rmse.value
                     below += floor < 0.99 * noise
         assert below  # some floors are clearly below the error of the noise alone
 
@@ -545,7 +531,7 @@ class TestProjection:
     def test_a_release_that_cannot_project_fails_before_the_ledger_pays(self, step):
         workload = MarginalTables([2] * 9 + [3] * 11, 2)
         ledger = Ledger(PureDP(1.0))
-        mechanism = step.kind(Laplace(workload, n=5, privacy=PureDP(1.0)))
+        mechanism = step.kind(mechanisms.Laplace(workload, n=5, privacy=PureDP(1.0)))
         with pytest.raises(WorkloadSizeError, match="level combinations"):
             mechanism.release(workload.universe.sample(5, 0), ledger=ledger)
         assert not ledger.spends()
@@ -554,8 +540,8 @@ class TestProjection:
     def test_the_best_noise_is_projected_where_that_is_affordable(self, epsilon):
         workload = MarginalTables([2, 3, 4], 2)
         result = advise(workload, n=10**5, privacy=PureDP(epsilon), exact_only=True)
-        assert isinstance(result.best, Projected)
-        assert result.best.predicted_rmse.kind is PredictionKind.UPPER_BOUND
+        assert isinstance(result.best, mechanisms.Projected)
+        assert result.best.predicted_rmse.kind is mechanisms.PredictionKind.UPPER_BOUND
         assert result.table.kind[0] == "upper_bound"
         assert "never adds error" in " ".join(result.reasons)
 
@@ -575,7 +561,7 @@ class TestProjection:
         workload = MarginalTables([5] * 14, 1)
         result = advise(workload, n=100, privacy=PureDP(1.0), exact_only=True)
         answers = result.best.release(workload.universe.sample(100, 0), rng=0).answers
-        assert isinstance(result.best, Projected | Shrunk)
+        assert isinstance(result.best, mechanisms.Projected | mechanisms.Shrunk)
         np.testing.assert_allclose(answers.reshape(14, 5).sum(axis=1), 1.0, rtol=1e-9)
         assert answers.min() >= -1e-12
 

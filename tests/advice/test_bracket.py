@@ -7,33 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from geomdp import sample_complexity_bracket
+from geomdp import bounds, mechanisms, sample_complexity_bracket
 from geomdp.advice import Bracket
 from geomdp.advice import bracket as bracket_module
 from geomdp.advice.bracket import error_limit, upper_bounds
-from geomdp.bounds import (
-    RMS,
-    Bound,
-    Certificate,
-    MeanL2,
-    Problem,
-    Side,
-    SideConditionError,
-    WorstCase,
-)
 from geomdp.bounds.certificates import write_certificate
 from geomdp.bounds.checker import check_certificate
-from geomdp.mechanisms import (
-    AdditiveMechanism,
-    Cone,
-    Hierarchical,
-    KNorm,
-    Laplace,
-    LatticeBox,
-    Projected,
-    Staircase,
-    TightCone,
-)
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
 from geomdp.noise import Part
 from geomdp.noise.few_queries import GeometricNoise
@@ -55,7 +34,7 @@ from geomdp.workloads import (
     Workload,
 )
 
-METRICS = [MeanL2(), RMS(), WorstCase()]
+METRICS = [bounds.MeanL2(), bounds.RMS(), bounds.WorstCase()]
 
 STANDARD: list[Workload] = [
     Histogram(12),
@@ -85,19 +64,19 @@ def test_both_sides_carry_their_proof(workload, tmp_path, monkeypatch):
     found = sample_complexity_bracket(workload, 0.5, alpha)
     assert isinstance(found, Bracket)
     assert 0 < found.lower.records < found.upper.records
-    assert all(bound.side is Side.LOWER for bound in found.lower_candidates)
-    assert all(bound.side is Side.UPPER for bound in found.upper_candidates)
+    assert all(bound.side is bounds.Side.LOWER for bound in found.lower_candidates)
+    assert all(bound.side is bounds.Side.UPPER for bound in found.upper_candidates)
     np.testing.assert_allclose(found.gap, found.upper.records / (found.lower.records + 1))
-    assert isinstance(found.lower.certificate, Certificate)
+    assert isinstance(found.lower.certificate, bounds.Certificate)
     write_certificate(tmp_path / "lower.json", found.lower.certificate.document())
     assert check_certificate(tmp_path / "lower.json").records == found.lower.records
     mechanism = found.upper.certificate
     assert mechanism.guarantee.sampler == Exact()
     assert mechanism.guarantee.privacy == PureDP(0.5)
     assert mechanism.n == found.upper.records
-    assert error_limit(MeanL2(), mechanism).value <= alpha
+    assert error_limit(bounds.MeanL2(), mechanism).value <= alpha
     fewer = mechanism.with_n(mechanism.n - 1)
-    assert error_limit(MeanL2(), fewer).value > alpha
+    assert error_limit(bounds.MeanL2(), fewer).value > alpha
 
 
 @pytest.mark.parametrize("privacy", [ZCDP(0.125), ApproxDP(0.5, 1e-6)], ids=str)
@@ -114,7 +93,7 @@ def test_weaker_guarantees_need_no_more_records(privacy, metric, monkeypatch):
     # The search and the guesses need pure privacy. Lines along single queries need it, too, but
     # unless the metric is `WorstCase`, they are refused because of the metric.
     refused = [name for name, why in found.refused.items() if "pure differential privacy" in why]
-    assert len(refused) == (3 if isinstance(metric, WorstCase) else 2), refused
+    assert len(refused) == (3 if isinstance(metric, bounds.WorstCase) else 2), refused
 
 
 def test_the_table_lists_everything_best_first(monkeypatch):
@@ -216,7 +195,7 @@ def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
     monkeypatch.setattr(bracket_module, "CANDIDATES", kept)
     monkeypatch.setattr(bracket_module, "MAX_PROJECTED_UNIVERSE", 2)
     found, _ = upper_bounds(
-        Histogram(8), Problem(None, 0.9, MeanL2(), Adjacency.REPLACE_ONE, PureDP(1.0))
+        Histogram(8), bounds.Problem(None, 0.9, bounds.MeanL2(), Adjacency.REPLACE_ONE, PureDP(1.0))
     )
     assert [bound.value for bound in found] == [1.0]
 
@@ -229,11 +208,11 @@ def test_a_bound_stands_where_a_harder_search_finds_none(monkeypatch):
     def once(workload, *, metric, effort, **options):
         searched.append((metric, effort))
         if effort.exchanges:
-            raise SideConditionError("the harder search finds nothing")
+            raise bounds.SideConditionError("the harder search finds nothing")
         return search(workload, metric=metric, effort=effort, **options)
 
     monkeypatch.setattr(bracket_module.bounds, "packing_search", once)
-    problem = Problem(1.0, 0.02)
+    problem = bounds.Problem(1.0, 0.02)
     _, refused = bracket_module.lower_bounds(Histogram(12), problem, 0)
     assert not any("search" in name for name in refused)
     assert len(searched) == len(set(searched))
@@ -253,22 +232,25 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
     """With few records, the error limit of a projection uses a simulated mean."""
     few_mechanisms(monkeypatch)
     found, _ = upper_bounds(
-        RandomSigns(30, 20, 0), Problem(None, 0.5, RMS(), Adjacency.REPLACE_ONE, PureDP(1.0))
+        RandomSigns(30, 20, 0),
+        bounds.Problem(None, 0.5, bounds.RMS(), Adjacency.REPLACE_ONE, PureDP(1.0)),
     )
-    projected = [b for b in found if isinstance(b.certificate, Projected) and b.assumptions]
+    projected = [
+        b for b in found if isinstance(b.certificate, mechanisms.Projected) and b.assumptions
+    ]
     assert projected
     assert all("confidence limit" in bound.assumptions[0] for bound in projected)
     # Each single limit fails with probability 1e-6, but the best of several mechanisms is chosen.
     compared = sum(bound.certificate is not None for bound in found)
     said = f"1e-6 for one mechanism, and {compared} mechanisms are compared"
     assert all(said in bound.assumptions[0] for bound in projected)
-    additive = [b for b in found if isinstance(b.certificate, Laplace)]
+    additive = [b for b in found if isinstance(b.certificate, mechanisms.Laplace)]
     assert additive[0].assumptions == ()
 
 
 def test_second_moments_have_a_closed_bound():
     found, _ = upper_bounds(
-        SecondMoment(6), Problem(None, 0.1, RMS(), Adjacency.REPLACE_ONE, PureDP(1.0))
+        SecondMoment(6), bounds.Problem(None, 0.1, bounds.RMS(), Adjacency.REPLACE_ONE, PureDP(1.0))
     )
     own = [b for b in found if isinstance(b.certificate, SecondMomentMechanism)]
     assert len(own) == 1
@@ -278,13 +260,15 @@ def test_second_moments_have_a_closed_bound():
 @pytest.mark.parametrize(("n", "simulated"), [(1, False), (100, True), (100_000, True)])
 def test_projected_noise_of_estimated_energy_is_simulated(n, simulated):
     """The bound is the diameter for n = 1, and a simulated mean for larger n."""
-    inner = TightCone(MarginalTables([2] * 3, 2), n=n, privacy=PureDP(1.0))
-    mechanism = Projected(inner)
+    inner = mechanisms.TightCone(MarginalTables([2] * 3, 2), n=n, privacy=PureDP(1.0))
+    mechanism = mechanisms.Projected(inner)
     assert inner.predicted_rmse.stderr > 0
-    assert error_limit(RMS(), mechanism).simulated == simulated
+    assert error_limit(bounds.RMS(), mechanism).simulated == simulated
     assert ("public draws" in mechanism.predicted_rmse.source) == simulated
-    closed = Projected(Laplace(inner.workload, n=100_000, privacy=PureDP(1.0)))
-    assert not error_limit(RMS(), closed).simulated
+    closed = mechanisms.Projected(
+        mechanisms.Laplace(inner.workload, n=100_000, privacy=PureDP(1.0))
+    )
+    assert not error_limit(bounds.RMS(), closed).simulated
     assert closed.predicted_rmse.source == "E||Z||^2 / n^2 (JL-L13)"
 
 
@@ -293,22 +277,22 @@ def test_worst_case_errors_stay_below_their_limit():
     workload, rng = Marginals(6, 2), np.random.default_rng(0)
     records = workload.universe.sample(40, rng)
     truth = workload.answers(records)
-    mechanism = Laplace(workload, n=40, privacy=PureDP(1.0))
+    mechanism = mechanisms.Laplace(workload, n=40, privacy=PureDP(1.0))
     largest = [
         np.abs(mechanism.release(records, rng=rng).answers - truth).max() for _ in range(2000)
     ]
-    limit = error_limit(WorstCase(), mechanism)
+    limit = error_limit(bounds.WorstCase(), mechanism)
     # For Laplace noise the limit is the expected largest error itself, up to rounding of answers,
     # so the mean of 2000 largest errors is within 6 standard errors of the limit.
     stderr = np.std(largest) / math.sqrt(2000)
     assert abs(np.mean(largest) - limit.value) < 6 * stderr
 
 
-LARGEST: dict[str, AdditiveMechanism] = {
-    "hierarchical": Hierarchical(Prefixes(32), n=1, privacy=PureDP(1.0)),
-    "knorm": KNorm(Prefixes(16), n=1, privacy=PureDP(0.3), exact=True),
-    "cone": Cone(Marginals(6, 2), n=1, privacy=PureDP(1.0)),
-    "tight cone": TightCone(MarginalTables([2] * 4, 2), n=1, privacy=PureDP(2.0)),
+LARGEST: dict[str, mechanisms.AdditiveMechanism] = {
+    "hierarchical": mechanisms.Hierarchical(Prefixes(32), n=1, privacy=PureDP(1.0)),
+    "knorm": mechanisms.KNorm(Prefixes(16), n=1, privacy=PureDP(0.3), exact=True),
+    "cone": mechanisms.Cone(Marginals(6, 2), n=1, privacy=PureDP(1.0)),
+    "tight cone": mechanisms.TightCone(MarginalTables([2] * 4, 2), n=1, privacy=PureDP(2.0)),
 }
 
 
@@ -317,7 +301,7 @@ LARGEST: dict[str, AdditiveMechanism] = {
 def test_drawn_limits_of_the_largest_error_hold(name):
     """Each limit is at least the mean of draws from another seed. A limit 10% lower is not."""
     mechanism = LARGEST[name]
-    limit = error_limit(WorstCase(), mechanism)
+    limit = error_limit(bounds.WorstCase(), mechanism)
     assert limit.simulated
     assert limit.value < 0.9 * expected_maximum(mechanism.noise)
     draws = mechanism.noise.sample(np.random.default_rng(5), 20_000)
@@ -331,9 +315,12 @@ def test_drawn_limits_of_the_largest_error_hold(name):
 @pytest.mark.parametrize("epsilon", [1.0, 12.0])
 def test_rare_noise_is_not_drawn(epsilon):
     """Draws of noise that is almost always 0 would say that it has no error."""
-    for kind, workload in ((LatticeBox, Histogram(3)), (Staircase, Explicit([[0.0, 1.0]]))):
+    for kind, workload in (
+        (mechanisms.LatticeBox, Histogram(3)),
+        (mechanisms.Staircase, Explicit([[0.0, 1.0]])),
+    ):
         mechanism = kind(workload, n=1, privacy=PureDP(epsilon))
-        limit = error_limit(WorstCase(), mechanism)
+        limit = error_limit(bounds.WorstCase(), mechanism)
         assert not limit.simulated
         sizes = mechanism.noise.mean_sizes()
         assert sizes.max() * (1 - 1e-9) <= limit.value
@@ -363,7 +350,7 @@ def test_every_value_of_n_below_the_lower_bound_is_excluded(monkeypatch):
         ((Histogram(4), 0.0, 0.1), "epsilon must be a finite number above 0"),
         ((Histogram(4), 1.0, math.nan), "alpha must be a finite number above 0"),
         ((Histogram(4), 1.0, 0.1, 2.0), "metric must be MeanL2, RMS or WorstCase, got 2.0"),
-        ((Histogram(4), 1.0, 0.1, RMS(), "x"), "adjacency must be one of"),
+        ((Histogram(4), 1.0, 0.1, bounds.RMS(), "x"), "adjacency must be one of"),
         ((Histogram(1), 1.0, 0.1), "sensitivity that is finite and above 0"),
         (("x", 1.0, 0.1), "workload must be a Workload"),
     ],
@@ -375,9 +362,11 @@ def test_bad_input_is_refused(arguments, message):
 
 def test_printed_numbers_of_records_are_the_proved_ones():
     """A lower bound of 99,999,999,999 that is printed as 1e+11 would claim one record too many."""
-    lower = Bound(99_999_999_999.0, Side.LOWER, "one argument")
-    upper = Bound(123_456_789_012.0, Side.UPPER, "another argument")
-    found = Bracket(lower, upper, Problem(1.0, 0.05), (lower,), (upper,), {"none": "no reason"})
+    lower = bounds.Bound(99_999_999_999.0, bounds.Side.LOWER, "one argument")
+    upper = bounds.Bound(123_456_789_012.0, bounds.Side.UPPER, "another argument")
+    found = Bracket(
+        lower, upper, bounds.Problem(1.0, 0.05), (lower,), (upper,), {"none": "no reason"}
+    )
     for text in (str(found), repr(found), found._repr_html_(), repr(found.table)):
         assert "99999999999" in text
         assert "123456789012" in text

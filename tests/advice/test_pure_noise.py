@@ -10,23 +10,12 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp import sample_complexity_bracket
+from geomdp import mechanisms, sample_complexity_bracket
 from geomdp.advice import advise, comparison
 from geomdp.advice.candidates import CANDIDATES, PROJECTED, coarse
 from geomdp.advice.comparison import OPTIMAL, Trials, pure_noise_floor
 from geomdp.advice.setting import InapplicableError, Setting
 from geomdp.bounds import RMS
-from geomdp.mechanisms import (
-    Ellipsoid,
-    Gaussian,
-    Geometric,
-    KNorm,
-    Laplace,
-    Matrix,
-    Projected,
-    Recursive,
-    ResidualGaussian,
-)
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise.knorm import ball_rate
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP, gaussian_scale
@@ -60,13 +49,13 @@ WORKLOADS = {
 def test_k_norm_noise_beats_gaussian_noise_for_a_small_delta():
     workload = Histogram(4)
     advice = advise(workload, n=5000, privacy=APPROXIMATE, exact_only=True)
-    assert isinstance(additive_within(advice.best), KNorm)
+    assert isinstance(additive_within(advice.best), mechanisms.KNorm)
     assert advice.best.guarantee.privacy == PureDP(1.0)
     assert advice.asked == APPROXIMATE
     assert "It implies (1, 1e-06)-DP, which was asked for." in " ".join(advice.reasons)
     # For an error of 0.01 this noise needs 205 records, and Gaussian noise needs 518. The bracket
     # has 205, too.
-    gaussian = Gaussian(workload, n=5000, privacy=APPROXIMATE)
+    gaussian = mechanisms.Gaussian(workload, n=5000, privacy=APPROXIMATE)
     assert advice.best.predicted_rmse.value < 0.4 * gaussian.predicted_rmse.value
     bracket = sample_complexity_bracket(workload, alpha=0.01, metric=RMS(), privacy=APPROXIMATE)
     assert bracket.upper.records == 205
@@ -78,8 +67,8 @@ def test_whole_noise_beats_gaussian_noise_for_a_large_rho():
     small, large = (
         advise(ONE_QUERY, n=10**5, privacy=ZCDP(rho), exact_only=True) for rho in (1.5, 12.5)
     )
-    assert isinstance(additive_within(small.best), Gaussian)
-    assert isinstance(additive_within(large.best), Geometric)
+    assert isinstance(additive_within(small.best), mechanisms.Gaussian)
+    assert isinstance(additive_within(large.best), mechanisms.Geometric)
     assert large.best.guarantee.privacy == ZCDP(12.5)
     assert large.best.predicted_rmse.value < 0.1 * 1e-5 / math.sqrt(2 * 12.5)
 
@@ -93,12 +82,12 @@ def test_one_count_by_laplace_noise_from_rho_1_634_and_by_geometric_noise_from_1
     # Answers in halves of a unit, so that no whole-number noise applies.
     half = Explicit(np.array([[0.0, 0.5]]))
     for rho, wins in ((1.634, False), (1.635, True)):
-        laplace = Laplace(half, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
-        gaussian = Gaussian(half, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
+        laplace = mechanisms.Laplace(half, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
+        gaussian = mechanisms.Gaussian(half, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
         assert (laplace < gaussian) is wins
     for rho, wins in ((1.7335, False), (1.7345, True)):
-        geometric = Geometric(ONE_QUERY, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
-        gaussian = Gaussian(ONE_QUERY, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
+        geometric = mechanisms.Geometric(ONE_QUERY, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
+        gaussian = mechanisms.Gaussian(ONE_QUERY, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
         assert (geometric < gaussian) is wins
 
 
@@ -152,7 +141,7 @@ def test_no_pure_noise_is_below_the_floor(name, rho, adjacency):
             # The floor and the prediction of `Projected` can both be the diameter of the answers,
             # up to rounding.
             assert floor < error * (1 + 1e-12)
-            assert floor < Projected(noise).predicted_rmse.value * (1 + 1e-12)
+            assert floor < mechanisms.Projected(noise).predicted_rmse.value * (1 + 1e-12)
             compared += 1
     assert compared >= 9
 
@@ -171,10 +160,10 @@ def test_gaussian_noise_on_a_large_universe_proves_nothing():
     setting = Setting(Explicit(answers.T), 10**6, ZCDP(0.5), Adjacency.REPLACE_ONE, exact_only=True)
     trials = _gaussian(setting)
     assert pure_noise_floor(trials, setting.pure.epsilon) == 0
-    pure = Recursive(setting.workload, n=10**6, privacy=setting.pure)
+    pure = mechanisms.Recursive(setting.workload, n=10**6, privacy=setting.pure)
     assert pure.predicted_rmse.value < 0.8 * trials.least
     advice = advise(setting.workload, n=10**6, privacy=ZCDP(0.5), exact_only=True)
-    assert isinstance(additive_within(advice.best), Recursive)
+    assert isinstance(additive_within(advice.best), mechanisms.Recursive)
 
 
 @pytest.mark.parametrize(
@@ -189,10 +178,12 @@ def test_gaussian_noise_on_a_large_universe_proves_nothing():
     ids=str,
 )
 def test_the_best_gaussian_noise_on_residuals_is_known_for_few_sets(workload, known):
-    assert ResidualGaussian(workload, n=1, privacy=ZCDP(0.5)).is_best is known
+    assert mechanisms.ResidualGaussian(workload, n=1, privacy=ZCDP(0.5)).is_best is known
     # Under add/remove there is a closed form.
     adjacency = Adjacency.ADD_REMOVE
-    assert ResidualGaussian(workload, n=1, privacy=ZCDP(0.5), adjacency=adjacency).is_best
+    assert mechanisms.ResidualGaussian(
+        workload, n=1, privacy=ZCDP(0.5), adjacency=adjacency
+    ).is_best
 
 
 def _gaussian(setting: Setting) -> Trials:
@@ -208,7 +199,7 @@ def _gaussian(setting: Setting) -> Trials:
 def test_geometric_noise_attains_the_floor_on_one_query(rho):
     setting = Setting(ONE_QUERY, 10**4, ZCDP(rho), Adjacency.REPLACE_ONE, exact_only=True)
     floor = pure_noise_floor(_gaussian(setting), setting.pure.epsilon)
-    best = Geometric(ONE_QUERY, n=10**4, privacy=ZCDP(rho)).predicted_rmse.value
+    best = mechanisms.Geometric(ONE_QUERY, n=10**4, privacy=ZCDP(rho)).predicted_rmse.value
     assert floor == pytest.approx(OPTIMAL * best, rel=1e-6)
 
 
@@ -228,7 +219,7 @@ def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch):
 def test_matrix_noise_for_pure_privacy_can_be_the_better_one():
     table = advise(Prefixes(8), n=10**4, privacy=ApproxDP(1.0, 1e-9), exact_only=True).table
     errors = table.set_index("mechanism")["predicted_rmse"]
-    expected = Matrix(Prefixes(8), n=10**4, privacy=PureDP(1.0)).predicted_rmse.value
+    expected = mechanisms.Matrix(Prefixes(8), n=10**4, privacy=PureDP(1.0)).predicted_rmse.value
     assert errors["Matrix(pure)"] == pytest.approx(expected, rel=1e-12)
     assert errors["Matrix(pure)"] < errors["Matrix"]
 
@@ -238,7 +229,10 @@ def test_a_net_takes_the_better_of_two_noises():
     centres = np.repeat(np.array([[0.0] * 12, [1.0] * 12]), 10, axis=0)
     workload = Explicit((centres + 1e-3 * rng.standard_normal((20, 12))).T)
     setting = Setting(workload, 40, ZCDP(0.5), Adjacency.REPLACE_ONE, exact_only=True)
-    for privacy, kind in ((ZCDP(0.5), Gaussian), (ApproxDP(1.0, 1e-9), KNorm)):
+    for privacy, kind in (
+        (ZCDP(0.5), mechanisms.Gaussian),
+        (ApproxDP(1.0, 1e-9), mechanisms.KNorm),
+    ):
         chosen = coarse(replace(setting, privacy=privacy))
         assert isinstance(chosen.inner.inner, kind)
 
@@ -257,7 +251,7 @@ def test_noise_of_an_ellipsoid_is_advised_for_few_dimensions(workload, delta):
     privacy = ApproxDP(1.0, delta)
     advice = advise(workload, n=10**5, privacy=privacy, exact_only=True)
     best = additive_within(advice.best)
-    assert isinstance(best, Ellipsoid)
+    assert isinstance(best, mechanisms.Ellipsoid)
     assert advice.best.guarantee.privacy == privacy
     errors = advice.table.set_index("mechanism")["predicted_rmse"]
     # Gaussian noise of the best ellipsoid has the same shape, up to the gap of the search.

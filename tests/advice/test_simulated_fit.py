@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from geomdp import workloads
 from geomdp.advice import Advice, advise
 from geomdp.advice.advisor import plan_of
 from geomdp.advice.comparison import (
@@ -25,22 +26,14 @@ from geomdp.mechanisms import Fitted, PredictionKind, Projected, Shrunk
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.base import predict_on_prior
 from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import (
-    Histogram,
-    MarginalTables,
-    Prefixes,
-    RandomSigns,
-    SecondMoment,
-    Workload,
-)
 
 #: A line of the accuracy table: all 3-way tables of eight binary columns.
-TABLES = MarginalTables([2] * 8, 3)
+TABLES = workloads.MarginalTables([2] * 8, 3)
 PRIVACY = PureDP(1.0)
 LEVEL = 1e-6
 
 
-def asked(workload: Workload, n: int) -> Setting:
+def asked(workload: workloads.Workload, n: int) -> Setting:
     return Setting(workload, n, PRIVACY, Adjacency.REPLACE_ONE, True)
 
 
@@ -104,7 +97,9 @@ def test_the_choice_is_reproducible_and_a_plan_keeps_it(few):
 
 
 @pytest.mark.parametrize(
-    ("workload", "n"), [(Histogram(20), 20), (SecondMoment(4), 20), (Prefixes(16), 5)], ids=repr
+    ("workload", "n"),
+    [(workloads.Histogram(20), 20), (workloads.SecondMoment(4), 20), (workloads.Prefixes(16), 5)],
+    ids=repr,
 )
 def test_a_fit_is_not_advised_if_it_gains_nothing_on_one_public_data_set(workload, n):
     """For the histogram the fit equals the projection; in the other cases shrinking errs less."""
@@ -118,7 +113,7 @@ def test_a_fit_is_not_advised_if_it_gains_nothing_on_one_public_data_set(workloa
 
 
 def test_the_advised_fit_passes_every_limit_with_another_seed():
-    workload = RandomSigns(40, 100, 0)
+    workload = workloads.RandomSigns(40, 100, 0)
     trials = try_all(asked(workload, 20))
     ranked = ready_to_release(trials)
     first = with_fit(ranked, trials)[0]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from geomdp import mechanisms
 from geomdp.audit import (
     CLASSIFIER,
     DEFAULT_LEARNERS,
@@ -16,16 +17,6 @@ from geomdp.audit import (
     stated_density,
 )
 from geomdp.audit.mechanism import farthest_changes, neighbouring_pairs, worst_changes
-from geomdp.mechanisms import (
-    Cone,
-    Gaussian,
-    KNorm,
-    Laplace,
-    Matrix,
-    PairMarginals,
-    Projected,
-    Recursive,
-)
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import Explicit, Marginals, MarginalTables, Prefixes, explicit_answers
@@ -93,10 +84,10 @@ FAULTS = {
     "two thirds": lambda draws: draws * (2 / 3),
 }
 KINDS = {
-    "Laplace": (Laplace, ONE),
-    "KNorm": (lambda *args, **settings: KNorm(*args, exact=True, **settings), ONE),
-    "Recursive": (Recursive, ONE),
-    "Gaussian": (Gaussian, ZCDP(0.5)),
+    "Laplace": (mechanisms.Laplace, ONE),
+    "KNorm": (lambda *args, **settings: mechanisms.KNorm(*args, exact=True, **settings), ONE),
+    "Recursive": (mechanisms.Recursive, ONE),
+    "Gaussian": (mechanisms.Gaussian, ZCDP(0.5)),
 }
 
 
@@ -128,7 +119,7 @@ def test_correct_noise_is_not_refuted(name, adjacency, seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_words_of_a_pair_hold_no_negative_zeros(seed):
-    M = Laplace(MarginalTables([4], 1), n=10, privacy=ONE)
+    M = mechanisms.Laplace(MarginalTables([4], 1), n=10, privacy=ONE)
     pair = audit_mechanism(M, trials=200, rng=seed).pair
     differences = re.search(r"sums that differ by \((.*)\)", pair)
     assert differences is not None
@@ -138,7 +129,7 @@ def test_the_words_of_a_pair_hold_no_negative_zeros(seed):
 @pytest.mark.statistical
 def test_a_millionth_of_the_noise_in_a_long_workload():
     """Noise that is 0 or a millionth of its size on only one of 45 queries is refuted."""
-    M = Laplace(Marginals(10, 2), n=10, privacy=ONE)
+    M = mechanisms.Laplace(Marginals(10, 2), n=10, privacy=ONE)
     alive = np.ones(M.workload.n_queries)
     alive[7] = 0
     found = audited(M, lambda draws: draws * alive, 2000, seed=0)
@@ -152,10 +143,10 @@ def test_a_millionth_of_the_noise_in_a_long_workload():
 @pytest.mark.parametrize(
     ("mechanism", "known"),
     [
-        (Laplace(SQUARE, n=10, privacy=ONE), True),
-        (KNorm(SQUARE, n=10, privacy=ONE, exact=True), True),
-        (Cone(SQUARE, n=10, privacy=ONE), False),
-        (Matrix(SQUARE, n=10, privacy=ONE), False),
+        (mechanisms.Laplace(SQUARE, n=10, privacy=ONE), True),
+        (mechanisms.KNorm(SQUARE, n=10, privacy=ONE, exact=True), True),
+        (mechanisms.Cone(SQUARE, n=10, privacy=ONE), False),
+        (mechanisms.Matrix(SQUARE, n=10, privacy=ONE), False),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -166,7 +157,7 @@ def test_densities_are_taken_where_they_are_stated(mechanism, known):
 @pytest.mark.statistical
 @pytest.mark.parametrize("factor", [1.0, 0.4])
 def test_noise_without_density_is_audited_by_a_classifier(factor):
-    M = Cone(SQUARE, n=10, privacy=ONE)
+    M = mechanisms.Cone(SQUARE, n=10, privacy=ONE)
     found = audit_noise(
         Changed(M.noise, lambda draws: factor * draws),
         M.workload,
@@ -178,7 +169,7 @@ def test_noise_without_density_is_audited_by_a_classifier(factor):
     assert found.refuted is (factor < 1)
 
 
-class Leaky(Projected):
+class Leaky(mechanisms.Projected):
     """Claims the guarantee of its noise but skips the noise of the second answer."""
 
     def privatise(self, sums, rng):
@@ -189,14 +180,14 @@ class Leaky(Projected):
 @pytest.mark.statistical
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_other_mechanisms_run_on_neighbouring_records(adjacency):
-    inner = Laplace(SQUARE, n=10, privacy=ONE, adjacency=adjacency)
-    found = audit_mechanism(Projected(inner), trials=2000, rng=0)
+    inner = mechanisms.Laplace(SQUARE, n=10, privacy=ONE, adjacency=adjacency)
+    found = audit_mechanism(mechanisms.Projected(inner), trials=2000, rng=0)
     assert not found.refuted
     assert found.pair.startswith("record")
     assert audit_mechanism(Leaky(inner), trials=2000, rng=0).refuted
 
 
-class Forgetful(Laplace):
+class Forgetful(mechanisms.Laplace):
     """Draws the noise but forgets to add it."""
 
     def privatise(self, sums, rng):
@@ -207,7 +198,7 @@ class Forgetful(Laplace):
 @pytest.mark.statistical
 def test_runs_show_what_draws_of_the_noise_do_not():
     assert not audit_mechanism(Forgetful(SQUARE, n=10, privacy=ONE), trials=2000, rng=0).refuted
-    for mechanism, forgets in ((Forgetful, True), (Laplace, False)):
+    for mechanism, forgets in ((Forgetful, True), (mechanisms.Laplace, False)):
         M, rng = mechanism(SQUARE, n=10, privacy=ONE), np.random.default_rng(0)
         pairs = neighbouring_pairs(M, DEFAULT_LEARNERS, rng)
         assert audit_pairs(pairs, M.guarantee, trials=2000, rng=rng).refuted == forgets
@@ -215,17 +206,17 @@ def test_runs_show_what_draws_of_the_noise_do_not():
 
 @pytest.mark.statistical
 def test_sums_that_are_not_the_answers():
-    M = PairMarginals(Marginals(3, 2), n=10, privacy=ONE)
+    M = mechanisms.PairMarginals(Marginals(3, 2), n=10, privacy=ONE)
     assert not audit_mechanism(M, trials=1000, without_density=(CLASSIFIER,), rng=0).refuted
 
 
 def test_input_is_checked():
-    M = Laplace(SQUARE, n=10, privacy=ONE)
+    M = mechanisms.Laplace(SQUARE, n=10, privacy=ONE)
     with pytest.raises(ValueError, match="trials must be a whole number, at least 16"):
         audit_mechanism(M, trials=15)
     with pytest.raises(ValueError, match="level must be above 0"):
         audit_mechanism(M, trials=100, level=0.0)
-    large = Laplace(Prefixes(3000), n=10, privacy=ONE)
+    large = mechanisms.Laplace(Prefixes(3000), n=10, privacy=ONE)
     with pytest.raises(ValueError, match=r"number of queries must be .* at most 2048, got 3000"):
         audit_mechanism(large, trials=100)
     guarantee = Guarantee(ONE, REPLACE, Exact())

@@ -12,18 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geomdp import bounds
 from geomdp.advice.bracket import lower_bounds
-from geomdp.bounds import (
-    RMS,
-    MeanL2,
-    Metric,
-    Problem,
-    SideConditionError,
-    WorstCase,
-    check_certificate,
-    orthogonal_lines_bound,
-    private_line,
-)
 from geomdp.bounds.count_risks import LONGEST
 from geomdp.workloads import Explicit, Workload
 from tests.bounds.best_mechanism import least_count_error, least_error
@@ -40,7 +30,7 @@ def test_the_mean_error_is_that_of_the_best_mechanism(steps, epsilon):
         steps = 20
     best = least_count_error(steps, epsilon, 1)
     # The solver meets its constraints up to 1e-7.
-    assert best * (1 - 1e-5) <= private_line(steps, epsilon, 1).risk <= best * (1 + 1e-6)
+    assert best * (1 - 1e-5) <= bounds.private_line(steps, epsilon, 1).risk <= best * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
@@ -48,7 +38,7 @@ def test_the_mean_error_is_that_of_the_best_mechanism(steps, epsilon):
 def test_the_squared_error_is_that_of_the_best_mechanism(steps, epsilon, fine):
     """Outputs h = 1 / `fine` apart raise the least squared error by at most h^2 / 4."""
     best = least_count_error(steps, epsilon, 2, 1 / fine)
-    risk = private_line(steps, epsilon, 2).risk
+    risk = bounds.private_line(steps, epsilon, 2).risk
     assert 0.97 * (best - 1 / (4 * fine**2)) <= risk <= best * (1 + 1e-6)
 
 
@@ -57,13 +47,13 @@ def test_the_squared_error_is_that_of_the_best_mechanism(steps, epsilon, fine):
 def test_one_query_needs_the_records_of_the_best_mechanism(n, epsilon):
     """The bound excludes n records for an error 1% below the best one, but not for one above it."""
     best = least_count_error(n, epsilon, 1) / n
-    bound = orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=0.99 * best)
+    bound = bounds.orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=0.99 * best)
     assert bound.value >= n
     if n == 1:
-        with pytest.raises(SideConditionError, match="even with one record"):
-            orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=1.00001 * best)
+        with pytest.raises(bounds.SideConditionError, match="even with one record"):
+            bounds.orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=1.00001 * best)
     else:
-        above = orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=1.00001 * best)
+        above = bounds.orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=1.00001 * best)
         assert above.value < n
 
 
@@ -71,7 +61,7 @@ def test_one_query_needs_the_records_of_the_best_mechanism(n, epsilon):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_longer_lines_are_no_weaker(epsilon, moment):
     """A long line contains the longest line for which the program is solved."""
-    risks = [private_line(LONGEST + i, epsilon, moment).risk for i in (0, 1, 24)]
+    risks = [bounds.private_line(LONGEST + i, epsilon, moment).risk for i in (0, 1, 24)]
     assert risks == sorted(risks)
 
 
@@ -85,7 +75,7 @@ SMALL = {
 
 
 @cache
-def least_of_multisets(workload: Workload, n: int, epsilon: float, metric: Metric) -> float:
+def least_of_multisets(workload: Workload, n: int, epsilon: float, metric: bounds.Metric) -> float:
     """The least error over all multisets of n elements, with outputs on a grid.
 
     For each query, outputs are 1/4 apart for n = 1, and 1 / (2 n) apart for larger n.
@@ -107,7 +97,9 @@ def least_of_multisets(workload: Workload, n: int, epsilon: float, metric: Metri
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("metric", [MeanL2(), RMS(), WorstCase()], ids=lambda metric: metric.name)
+@pytest.mark.parametrize(
+    "metric", [bounds.MeanL2(), bounds.RMS(), bounds.WorstCase()], ids=lambda metric: metric.name
+)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_no_lower_bound_excludes_the_best_mechanism(name, metric, epsilon):
     """n records are enough for the error of the best mechanism, so n must not be excluded.
@@ -119,7 +111,7 @@ def test_no_lower_bound_excludes_the_best_mechanism(name, metric, epsilon):
     for n in (1, 2, 3, 4):
         best = least_of_multisets(workload, n, epsilon, metric) * (1 + 1e-6)
         enough, half = (
-            lower_bounds(workload, Problem(epsilon, alpha, metric), 0)[0][0].records
+            lower_bounds(workload, bounds.Problem(epsilon, alpha, metric), 0)[0][0].records
             for alpha in (best, best / 2)
         )
         assert enough < n
@@ -164,9 +156,11 @@ FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
 
 @pytest.mark.parametrize("change", FORGED)
 def test_forged_allowances_are_rejected(change, tmp_path):
-    bound = orthogonal_lines_bound(ONE_QUERY, epsilon=0.5, alpha=0.05, metric=MeanL2())
+    bound = bounds.orthogonal_lines_bound(
+        ONE_QUERY, epsilon=0.5, alpha=0.05, metric=bounds.MeanL2()
+    )
     path = saved(bound, tmp_path)
-    assert check_certificate(path).records == bound.value
+    assert bounds.check_certificate(path).records == bound.value
     document = json.loads(path.read_text())
     rung = document["rungs"][-1]
     assert max(rung["known"][-1]["allowances"]) < rung["known"][-1]["risk"]

@@ -16,20 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geomdp.bounds import (
-    RMS,
-    Bound,
-    CertificateRejected,
-    MeanL2,
-    Packing,
-    Problem,
-    ReedSolomon,
-    SideConditionError,
-    WorstCase,
-    certify,
-    check_certificate,
-    single_elements,
-)
+from geomdp import bounds
 from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker.check import _check_packing, _check_range
 from geomdp.bounds.checker.code_packings import (
@@ -98,7 +85,7 @@ def test_blocks_that_are_not_orthogonal_are_rejected(side):
     flipped = columns.copy()
     flipped[0, 0] = 1 - flipped[0, 0]  # a single wrong bit is the smallest error
     for wrong in (flipped, np.vstack([columns, columns[:1]]))[: 1 + (side > 2)]:
-        with pytest.raises(CertificateRejected, match="not orthogonal"):
+        with pytest.raises(bounds.CertificateRejected, match="not orthogonal"):
             _check_orthogonal(wrong)
 
 
@@ -215,7 +202,7 @@ REJECTED: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize("name", REJECTED)
 def test_what_proves_nothing_is_rejected(name):
     call, message = REJECTED[name]
-    with pytest.raises(CertificateRejected, match=message):
+    with pytest.raises(bounds.CertificateRejected, match=message):
         call()
 
 
@@ -266,7 +253,7 @@ COSTS: dict[str, tuple[Callable[[int], object], int]] = {
 def test_work_is_paid_for_by_its_size(name):
     done, cost = COSTS[name]
     done(cost)
-    with pytest.raises(CertificateRejected, match="takes too long"):
+    with pytest.raises(bounds.CertificateRejected, match="takes too long"):
         done(cost - 1)
 
 
@@ -275,7 +262,7 @@ def test_chi_square_is_computed_for_losses_up_to_the_limit(changes):
     rho = MOST_LOSS / (2 * changes**2)
     below = Guarantee(0.0, 0.0, rho * (1 - 1e-9)).chi_square(changes)
     assert math.log1p(below) == pytest.approx(MOST_LOSS, rel=1e-8)
-    with pytest.raises(CertificateRejected, match="loses too much privacy"):
+    with pytest.raises(bounds.CertificateRejected, match="loses too much privacy"):
         Guarantee(0.0, 0.0, rho * (1 + 1e-9)).chi_square(changes)
 
 
@@ -296,7 +283,7 @@ def test_a_stated_failure_is_that_of_the_union_bound(share):
     if 0 <= share <= 1:
         _check_union_bound(sets, queries, stated, tilt, deviation)
     else:
-        with pytest.raises(CertificateRejected, match="the union bound gives a failure"):
+        with pytest.raises(bounds.CertificateRejected, match="the union bound gives a failure"):
             _check_union_bound(sets, queries, stated, tilt, deviation)
 
 
@@ -321,7 +308,7 @@ def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(log
 
 @pytest.mark.parametrize(("prime", "degree"), [(17, 2), (9973, 3), (99991, 3), (65537, 3)])
 def test_random_signs_have_no_more_sets_than_words(prime, degree):
-    sets = reed_solomon_sets(ReedSolomon(prime, 4, degree))
+    sets = reed_solomon_sets(bounds.ReedSolomon(prime, 4, degree))
     assert verified_signs(sets).log_count == math.log(prime**degree)
 
 
@@ -354,7 +341,7 @@ def test_the_excluded_numbers_of_records(rho, size, first, last, message):
     if message is None:
         assert _check_range(written, rho, size, 5) == (first, last)
     else:
-        with pytest.raises(CertificateRejected, match=message):
+        with pytest.raises(bounds.CertificateRejected, match=message):
             _check_range(written, rho, size, 5)
 
 
@@ -396,14 +383,14 @@ def rung_of(
 def test_copies_beyond_what_privacy_excludes_are_rejected():
     """At epsilon = 1, the distance must be below ln 7 = 1.95, but two copies have distance 2."""
     assert _check_packing(*rung_of(8, 1)) == (1, 24)
-    with pytest.raises(CertificateRejected, match="not below"):
+    with pytest.raises(bounds.CertificateRejected, match="not below"):
         _check_packing(*rung_of(8, 2))
 
 
 def test_a_packing_has_two_data_sets_or_more():
     """Two data sets are enough. Their distance 1 is below the limit, which is ln 2 / 0.5 = 1.39."""
     assert _check_packing(*rung_of(2, 1, epsilon=0.5, factor=6.0)) == (1, 16)
-    with pytest.raises(CertificateRejected, match="a packing needs at least two data sets"):
+    with pytest.raises(bounds.CertificateRejected, match="a packing needs at least two data sets"):
         _check_packing(*rung_of(1, 1, epsilon=0.5, factor=6.0))
 
 
@@ -426,20 +413,20 @@ def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected():
         last=math.floor(2 * copies * rho),
     )
     problem = Stated(Guarantee(epsilon, 0.0, 0.0), required / 4, required, 0.0, 1, MEAN)
-    with pytest.raises(CertificateRejected, match="times the required separation"):
+    with pytest.raises(bounds.CertificateRejected, match="times the required separation"):
         _check_packing(rung, packing_of(log_others, 2, separation), problem)
 
 
 # --- packings for which ln(M - 1) and negative log odds nearly cancel ------------------------
 
 
-def nearly_cancelled(factor: float, epsilon: float) -> Bound:
+def nearly_cancelled(factor: float, epsilon: float) -> bounds.Bound:
     """The bound from 100 elements whose answers are 1 apart, for a separation factor near 2.02.
 
     At 2 + 2 / 99 the log odds are -ln 99. They then cancel ln(M - 1) for M = 100 data sets.
     """
-    packing = single_elements(Histogram(100), np.arange(100), np.arange(100), "all")
-    return certify([packing], epsilon=epsilon, alpha=0.01, metric=WorstCase(factor))
+    packing = bounds.single_elements(Histogram(100), np.arange(100), np.arange(100), "all")
+    return bounds.certify([packing], epsilon=epsilon, alpha=0.01, metric=bounds.WorstCase(factor))
 
 
 @pytest.mark.parametrize("factor", [2.0202020202057906, 2.0202020202057924, 2.020202020205794])
@@ -457,7 +444,7 @@ def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor, tmp_path):
     epsilon = exact * (1 + 1e-6)
     assert total > epsilon * (1 + 1e-6)
     path = saved(nearly_cancelled(2.03, 0.3), tmp_path)
-    assert check_certificate(path).records == math.floor(1 / (0.01 * 2.03))
+    assert bounds.check_certificate(path).records == math.floor(1 / (0.01 * 2.03))
     last = math.floor(1 / (0.01 * factor))
     document = json.loads(path.read_text()) | {
         "epsilon": epsilon,
@@ -468,7 +455,7 @@ def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor, tmp_path):
     }
     document["rungs"][0] |= {"largest_distance": total / epsilon, "last": last}
     rejected(path, document, "1 copies are 1 replacements, not below")
-    with pytest.raises(SideConditionError, match="data sets are 1 replacement apart"):
+    with pytest.raises(bounds.SideConditionError, match="data sets are 1 replacement apart"):
         nearly_cancelled(factor, epsilon)
 
 
@@ -478,11 +465,11 @@ def test_honest_certificates_with_nearly_equal_terms_are_confirmed(share, epsilo
     """The margin of the library is above that of the checker, however nearly the terms cancel."""
     factor = 2 + 2 / 99 * (1 + share)
     if share < 2 * epsilon:
-        with pytest.raises(SideConditionError):
+        with pytest.raises(bounds.SideConditionError):
             nearly_cancelled(factor, epsilon)
         return
     bound = nearly_cancelled(factor, epsilon)
-    assert check_certificate(saved(bound, tmp_path)).records == bound.value
+    assert bounds.check_certificate(saved(bound, tmp_path)).records == bound.value
 
 
 @pytest.mark.parametrize("half", [1 + 2.0**-26, 1 + 3 * 2.0**-27, 1 + 1e-8, 1.1, 3.0])
@@ -490,7 +477,7 @@ def test_log_odds_keep_their_digits_near_the_least_factor(half):
     with localcontext() as context:
         context.prec = 60
         exact = float((Decimal(half) ** 2 - 1).ln())
-    odds = RMS(2 * half).log_odds
+    odds = bounds.RMS(2 * half).log_odds
     assert odds == pytest.approx(exact, rel=1e-15)
     assert ROOT.log_odds(2 * half) == odds
 
@@ -499,8 +486,8 @@ def test_log_odds_keep_their_digits_near_the_least_factor(half):
 def test_honest_ranges_with_rho_near_one_are_confirmed(excess):
     """The least number of copies is about 3 / (4 excess), and sensitive to the margin of rho."""
     sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
-    packing = Packing(Explicit(np.eye(12)), np.arange(12), sets, "four of twelve")
-    problem = Problem(1e-8, packing.separation(MeanL2()) / (4 * (1 + excess)))
+    packing = bounds.Packing(Explicit(np.eye(12)), np.arange(12), sets, "four of twelve")
+    problem = bounds.Problem(1e-8, packing.separation(bounds.MeanL2()) / (4 * (1 + excess)))
     found = packing_rung(packing, problem)
     assert found.first > 4
     rung = Part(found.document(), Work(10**8))
@@ -520,7 +507,7 @@ def test_what_is_no_number_or_list_is_not_read_as_one(value):
         (values.whole, "x is not a whole number"),
         (values.parts, "x is not a list of objects"),
     ):
-        with pytest.raises(CertificateRejected, match=message):
+        with pytest.raises(bounds.CertificateRejected, match=message):
             read_value("x")
 
 
@@ -535,5 +522,5 @@ def test_values_are_nested_up_to_a_limit():
 def test_a_file_without_digest_is_rejected(tmp_path):
     path = tmp_path / "bound.json"
     path.write_text('{"format": "geomdp packing certificate", "version": 1, "arrays": []}')
-    with pytest.raises(CertificateRejected, match="the digest does not match"):
+    with pytest.raises(bounds.CertificateRejected, match="the digest does not match"):
         read(path)

@@ -16,44 +16,19 @@ import numpy as np
 import pytest
 
 import geomdp.bounds.checker
-from geomdp.bounds import (
-    RMS,
-    Bound,
-    Certificate,
-    CertificateRejected,
-    MeanL2,
-    Packing,
-    ReedSolomon,
-    WorstCase,
-    certify,
-    check_certificate,
-    marginal_bound,
-    random_sign_bound,
-    single_elements,
-)
+from geomdp import bounds, workloads
 from geomdp.bounds.checker.check import _checked
 from geomdp.bounds.checker.code_packings import least_weight
 from geomdp.bounds.checker.reading import Part, Work
 from geomdp.bounds.random_signs import RandomSignSets, reed_solomon_sets, singletons
 from geomdp.cli import main
 from geomdp.privacy import Adjacency
-from geomdp.workloads import (
-    Explicit,
-    Histogram,
-    Marginals,
-    MarginalTables,
-    Parities,
-    Prefixes,
-    RandomSigns,
-    Ranges,
-    Workload,
-)
 from tests.bounds.test_packing import hamming
 
 Document = dict[str, Any]
 
 
-def listed(workload: Workload, alpha: float = 0.01) -> Bound:
+def listed(workload: workloads.Workload, alpha: float = 0.01) -> bounds.Bound:
     """The bound from single elements with different answers, and from some multisets of three."""
     elements = workload.universe.elements()
     elements = elements[np.unique(workload.evaluate(elements), axis=0, return_index=True)[1]]
@@ -61,53 +36,57 @@ def listed(workload: Workload, alpha: float = 0.01) -> Bound:
     rows = np.array(
         [[i, i, (i + 1) % count] for i in range(count)] + [[i] * 3 for i in range(count)]
     )
-    return certify(
+    return bounds.certify(
         [
-            single_elements(workload, elements, np.arange(count), "all"),
-            Packing(workload, elements, rows, "multisets"),
+            bounds.single_elements(workload, elements, np.arange(count), "all"),
+            bounds.Packing(workload, elements, rows, "multisets"),
         ],
         epsilon=0.3,
         alpha=alpha,
     )
 
 
-def two_sets() -> Bound:
+def two_sets() -> bounds.Bound:
     families = [RandomSignSets(500, sets, 1e-3) for sets in (singletons(1.2), FOUR_OF_68)]
-    return certify(families, epsilon=0.05, alpha=0.01)
+    return bounds.certify(families, epsilon=0.05, alpha=0.01)
 
 
 #: 17^2 sets, each of four of 68 elements.
-FOUR_OF_68 = reed_solomon_sets(ReedSolomon(17, 4, 2))
-BOUNDS: dict[str, Callable[[], Bound]] = {
-    "Hamming": lambda: certify([hamming()], epsilon=1.0, alpha=0.1),
-    "add/remove": lambda: certify(
-        [hamming()], epsilon=0.2, alpha=0.1, metric=RMS(3.0), adjacency=Adjacency.ADD_REMOVE
+FOUR_OF_68 = reed_solomon_sets(bounds.ReedSolomon(17, 4, 2))
+BOUNDS: dict[str, Callable[[], bounds.Bound]] = {
+    "Hamming": lambda: bounds.certify([hamming()], epsilon=1.0, alpha=0.1),
+    "add/remove": lambda: bounds.certify(
+        [hamming()], epsilon=0.2, alpha=0.1, metric=bounds.RMS(3.0), adjacency=Adjacency.ADD_REMOVE
     ),
-    "parities": lambda: listed(Parities(4, 2)),
-    "2-way": lambda: listed(Marginals(4, 2)),
-    "histogram": lambda: listed(Histogram(3), 0.02),
-    "prefixes": lambda: listed(Prefixes(6)),
-    "ranges": lambda: listed(Ranges(5)),
-    "tables": lambda: listed(MarginalTables([2, 3, 2], 2)),
-    "explicit": lambda: listed(Explicit(np.random.default_rng(0).uniform(-1, 1, (5, 7)))),
-    "large": lambda: listed(RandomSigns(90, 60, 0)),
-    "code words": lambda: marginal_bound(40, 1, epsilon=0.5, alpha=0.01),
-    "worst case of a list": lambda: certify(
-        [single_elements(Explicit(-np.eye(3)), np.arange(3), np.arange(3), "all")],
+    "parities": lambda: listed(workloads.Parities(4, 2)),
+    "2-way": lambda: listed(workloads.Marginals(4, 2)),
+    "histogram": lambda: listed(workloads.Histogram(3), 0.02),
+    "prefixes": lambda: listed(workloads.Prefixes(6)),
+    "ranges": lambda: listed(workloads.Ranges(5)),
+    "tables": lambda: listed(workloads.MarginalTables([2, 3, 2], 2)),
+    "explicit": lambda: listed(workloads.Explicit(np.random.default_rng(0).uniform(-1, 1, (5, 7)))),
+    "large": lambda: listed(workloads.RandomSigns(90, 60, 0)),
+    "code words": lambda: bounds.marginal_bound(40, 1, epsilon=0.5, alpha=0.01),
+    "worst case of a list": lambda: bounds.certify(
+        [bounds.single_elements(workloads.Explicit(-np.eye(3)), np.arange(3), np.arange(3), "all")],
         epsilon=0.05,
         alpha=0.02,
-        metric=WorstCase(),
+        metric=bounds.WorstCase(),
     ),
-    "worst case": lambda: marginal_bound(9, 1, epsilon=0.5, alpha=0.01, metric=WorstCase()),
-    "blocks": lambda: marginal_bound(32, 2, epsilon=0.1, alpha=0.002),
-    "width 3": lambda: marginal_bound(20, 3, epsilon=0.1, alpha=0.0005, metric=MeanL2(3.0)),
-    "random signs": lambda: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005),
+    "worst case": lambda: bounds.marginal_bound(
+        9, 1, epsilon=0.5, alpha=0.01, metric=bounds.WorstCase()
+    ),
+    "blocks": lambda: bounds.marginal_bound(32, 2, epsilon=0.1, alpha=0.002),
+    "width 3": lambda: bounds.marginal_bound(
+        20, 3, epsilon=0.1, alpha=0.0005, metric=bounds.MeanL2(3.0)
+    ),
+    "random signs": lambda: bounds.random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005),
     "two sizes of sets": two_sets,
 }
 
 
-def saved(bound: Bound, folder: Path) -> Path:
-    assert isinstance(bound.certificate, Certificate)
+def saved(bound: bounds.Bound, folder: Path) -> Path:
+    assert isinstance(bound.certificate, bounds.Certificate)
     path = folder / "bound.json"
     bound.certificate.save(path)
     return path
@@ -127,17 +106,17 @@ def seal(path: Path, document: Document) -> None:
 def rejected(path: Path, document: Document, reason: str = ".") -> None:
     """Assert that the checker rejects the file at `path` after `document` is written to it."""
     seal(path, document)
-    with pytest.raises(CertificateRejected, match=reason):
-        check_certificate(path)
+    with pytest.raises(bounds.CertificateRejected, match=reason):
+        bounds.check_certificate(path)
 
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_certificates_are_confirmed(name, tmp_path):
     bound = BOUNDS[name]()
     path = saved(bound, tmp_path)
-    checked = check_certificate(path)
+    checked = bounds.check_certificate(path)
     assert checked.records == bound.value > 0
-    assert isinstance(bound.certificate, Certificate)
+    assert isinstance(bound.certificate, bounds.Certificate)
     last = [rung["last"] for rung in json.loads(path.read_text())["rungs"]]
     assert last == [rung.last for rung in bound.certificate.rungs]
 
@@ -223,8 +202,8 @@ def test_changed_data_sets_answers_and_elements_are_rejected(tmp_path):
     untouched = copy.deepcopy(original)
     untouched["rungs"][0]["family"]["datasets"].reverse()
     path.write_text(json.dumps(untouched))
-    with pytest.raises(CertificateRejected, match="digest"):
-        check_certificate(path)
+    with pytest.raises(bounds.CertificateRejected, match="digest"):
+        bounds.check_certificate(path)
 
 
 def test_changed_large_arrays_are_rejected(tmp_path):
@@ -236,8 +215,8 @@ def test_changed_large_arrays_are_rejected(tmp_path):
     for values in arrays.values():
         values[0] = values[1]
     np.savez_compressed(beside, **arrays)
-    with pytest.raises(CertificateRejected, match="digest"):
-        check_certificate(path)
+    with pytest.raises(bounds.CertificateRejected, match="digest"):
+        bounds.check_certificate(path)
     rejected(path, document, "separation is 0")
 
 
@@ -247,7 +226,9 @@ def test_a_missing_rung_and_rungs_of_two_workloads_are_rejected(tmp_path):
     assert len(document["rungs"]) > 1
     first = document["rungs"].pop(0)
     rejected(path, document, "the rungs before end at 0")
-    other = json.loads(saved(marginal_bound(33, 2, epsilon=0.1, alpha=0.002), tmp_path).read_text())
+    other = json.loads(
+        saved(bounds.marginal_bound(33, 2, epsilon=0.1, alpha=0.002), tmp_path).read_text()
+    )
     document["rungs"] = [other["rungs"][0], *document["rungs"]]
     assert other["rungs"][0]["last"] >= first["last"] - 60
     rejected(path, document, "for 2 workloads")
@@ -299,7 +280,7 @@ def test_the_command_prints_and_exits(tmp_path, monkeypatch, capsys):
 
 def test_certificates_are_written_as_json_only(tmp_path):
     certificate = BOUNDS["Hamming"]().certificate
-    assert isinstance(certificate, Certificate)
+    assert isinstance(certificate, bounds.Certificate)
     with pytest.raises(ValueError, match=r"must end in \.json"):
         certificate.save(tmp_path / "bound.txt")
     assert not list(tmp_path.iterdir())
@@ -310,7 +291,7 @@ def test_a_small_certificate_may_follow_a_large_one(tmp_path):
     assert path.with_suffix(".npz").exists()
     assert saved(BOUNDS["Hamming"](), tmp_path) == path
     assert not path.with_suffix(".npz").exists()
-    assert check_certificate(path).records == 3
+    assert bounds.check_certificate(path).records == 3
 
 
 @pytest.mark.parametrize(
@@ -374,22 +355,22 @@ STATEMENTS = {
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_names_the_workload_the_error_and_the_records(name, tmp_path):
-    assert check_certificate(saved(BOUNDS[name](), tmp_path)).statement == STATEMENTS[name]
+    assert bounds.check_certificate(saved(BOUNDS[name](), tmp_path)).statement == STATEMENTS[name]
 
 
 def test_what_is_sampled_or_taken_is_said(tmp_path):
-    explicit = check_certificate(saved(BOUNDS["explicit"](), tmp_path))
+    explicit = bounds.check_certificate(saved(BOUNDS["explicit"](), tmp_path))
     assert explicit.conditions == (
         "the answers of the elements are those of the file, all of one workload",
     )
     bound = BOUNDS["random signs"]()
     assert any("sampled check" in text for text in bound.assumptions)
-    signs = check_certificate(saved(bound, tmp_path))
+    signs = bounds.check_certificate(saved(bound, tmp_path))
     assert any("with probability at least" in text for text in signs.conditions)
     assert any("the universe has at least e^" in text for text in signs.conditions)
     # The limit of 2^22 operations allows 6 pairs of sets of 33 elements under 10 000 queries.
     assert "6 sampled pairs are separated" in signs.verified
-    proved = check_certificate(saved(BOUNDS["blocks"](), tmp_path))
+    proved = bounds.check_certificate(saved(BOUNDS["blocks"](), tmp_path))
     assert proved.conditions == ()
 
 
@@ -398,7 +379,7 @@ def test_words_and_blocks_are_counted(tmp_path):
     path = saved(BOUNDS["width 3"](), tmp_path)
     families = [rung["family"] for rung in json.loads(path.read_text())["rungs"]]
     assert [len(family["generators"]) for family in families] == [9, 9]
-    assert check_certificate(path).verified == (
+    assert bounds.check_certificate(path).verified == (
         "distance of all 512 words; orthogonality of 1 projected blocks; minimum distance of "
         "e^6.23244 functions",
         "8 sampled pairs of data sets are separated",
@@ -463,5 +444,5 @@ def test_rungs_of_lines_are_for_one_workload():
         checked = _checked(document_of(rung))
         assert checked.records == records
         assert f"for {name} of N = 2 has" in checked.statement
-    with pytest.raises(CertificateRejected, match="the rungs are for 2 workloads"):
+    with pytest.raises(bounds.CertificateRejected, match="the rungs are for 2 workloads"):
         _checked(document_of(short, long))

@@ -9,18 +9,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from geomdp.bounds import (
-    LinearCode,
-    MeanL2,
-    Packing,
-    ReedSolomon,
-    SideConditionError,
-    WorstCase,
-    certify,
-    greedy_separated,
-    marginal_bound,
-    random_sign_bound,
-)
+from geomdp import bounds
 from geomdp.bounds.code_packings import (
     CodeWords,
     MarginalBlocks,
@@ -37,7 +26,7 @@ from geomdp.bounds.random_signs import (
 from geomdp.workloads import Marginals, RandomSigns
 from tests.stats import binomial_below
 
-METRIC = MeanL2()
+METRIC = bounds.MeanL2()
 
 
 # --- codes -----------------------------------------------------------------------------------
@@ -49,14 +38,14 @@ def test_primes():
     # 561 is a Carmichael number. 3215031751 is a strong pseudoprime to the bases 2, 3, 5 and 7.
     for composite in (561, 3215031751):
         with pytest.raises(ValueError, match="prime must be a prime number"):
-            ReedSolomon(composite, 2, 1)
+            bounds.ReedSolomon(composite, 2, 1)
     assert prime_at_most(2**31 - 1) == 2**31 - 1
     assert prime_at_most(100) == 97
 
 
 @pytest.mark.parametrize(("prime", "length", "degree"), [(7, 5, 2), (11, 6, 3), (5, 5, 5)])
 def test_reed_solomon_words_differ_as_promised(prime, length, degree):
-    code = ReedSolomon(prime, length, degree)
+    code = bounds.ReedSolomon(prime, length, degree)
     words = code.words()
     assert len(words) == prime**degree == round(math.exp(code.log_count))
     differing = min((words[i + 1 :] != words[i]).sum(axis=1).min() for i in range(len(words) - 1))
@@ -65,7 +54,7 @@ def test_reed_solomon_words_differ_as_promised(prime, length, degree):
 
 def test_large_fields_do_not_overflow():
     prime = prime_at_most(1 << 59)
-    words = ReedSolomon(prime, 3, 3).evaluate(np.array([[5, prime - 1, prime - 2]]))
+    words = bounds.ReedSolomon(prime, 3, 3).evaluate(np.array([[5, prime - 1, prime - 2]]))
     assert words.tolist() == [[5, 5 - 1 - 2, 5 - 2 - 8 + prime]]
 
 
@@ -76,14 +65,14 @@ def test_codes_have_their_distance():
     assert min((words[i + 1 :] != words[i]).sum(axis=1).min() for i in range(63)) >= 5
     assert code.distance >= 5
     with pytest.raises(ValueError, match="linearly independent"):
-        LinearCode(np.array([[1, 0], [0, 1], [1, 1]]))
+        bounds.LinearCode(np.array([[1, 0], [0, 1], [1, 1]]))
 
 
 # --- JL-T24 ----------------------------------------------------------------------------------
 
 
 def test_reed_solomon_sets_of_the_sheet():
-    family = reed_solomon_sets(ReedSolomon(11, 6, 3))
+    family = reed_solomon_sets(bounds.ReedSolomon(11, 6, 3))
     sets = family.elements(family.code.words())
     assert sets.shape == (1331, 6)
     incidence = np.zeros((1331, 11 * 6))
@@ -94,20 +83,20 @@ def test_reed_solomon_sets_of_the_sheet():
 
 def test_reed_solomon_sets_have_element_numbers_within_int64():
     prime = prime_at_most(1 << 59)
-    word = ReedSolomon(prime, 16, 2).evaluate(np.array([[prime - 1, 0]]))
-    largest = reed_solomon_sets(ReedSolomon(prime, 16, 2)).elements(word).max()
+    word = bounds.ReedSolomon(prime, 16, 2).evaluate(np.array([[prime - 1, 0]]))
+    largest = reed_solomon_sets(bounds.ReedSolomon(prime, 16, 2)).elements(word).max()
     assert largest == 16 * prime - 1
 
 
 @pytest.mark.statistical
 def test_listed_random_sign_sets_are_separated_as_the_union_bound_says():
     # The bound fails for a random sign matrix with probability at most `failure`.
-    sets = reed_solomon_sets(ReedSolomon(7, 4, 2))
+    sets = reed_solomon_sets(bounds.ReedSolomon(7, 4, 2))
     failure, failed, draws = 2.0**-10, 0, 12
     for seed in range(draws):
         family = RandomSignSets(600, sets, failure, seed)
         W = RandomSigns(600, 28, seed)
-        listed = Packing(W, np.arange(28), sets.elements(sets.code.words()))
+        listed = bounds.Packing(W, np.arange(28), sets.elements(sets.code.words()))
         failed += listed.separation(METRIC) < family.separation(METRIC)
         family.check_sample()
         assert listed.distance <= family.distance
@@ -129,12 +118,12 @@ def test_the_moment_bound_holds_for_flat_vectors():
 
 
 def test_too_many_sets_for_the_queries_are_refused():
-    with pytest.raises(SideConditionError, match="fewer sets or more queries"):
-        RandomSignSets(10, reed_solomon_sets(ReedSolomon(11, 6, 3)))
-    with pytest.raises(SideConditionError, match="more queries"):
-        random_sign_bound(10, 100.0, epsilon=1.0, alpha=0.01)
-    with pytest.raises(SideConditionError, match="separation must be at least"):
-        random_sign_bound(1000, 50.0, epsilon=1.0, alpha=0.6)
+    with pytest.raises(bounds.SideConditionError, match="fewer sets or more queries"):
+        RandomSignSets(10, reed_solomon_sets(bounds.ReedSolomon(11, 6, 3)))
+    with pytest.raises(bounds.SideConditionError, match="more queries"):
+        bounds.random_sign_bound(10, 100.0, epsilon=1.0, alpha=0.01)
+    with pytest.raises(bounds.SideConditionError, match="separation must be at least"):
+        bounds.random_sign_bound(1000, 50.0, epsilon=1.0, alpha=0.6)
 
 
 def test_packings_have_a_whole_number_of_sets():
@@ -145,7 +134,7 @@ def test_packings_have_a_whole_number_of_sets():
 def test_universes_beyond_any_list():
     family = RandomSignSets(40_000, singletons(1000.0))
     assert family.log_others == 1000.0
-    bound = certify([family], epsilon=1.0, alpha=0.01)
+    bound = bounds.certify([family], epsilon=1.0, alpha=0.01)
     # A data set has at most 999 copies of one element, because (number of copies) * epsilon must
     # be below ln(M - 1) = 1000. The union bound over the signs is an assumption.
     assert bound.value == math.floor(999 * family.separation(METRIC) / 0.04)
@@ -159,21 +148,21 @@ def test_gilbert_varshamov_words_give_the_bound_of_width_one():
     # Hamming distance d / 4 gives a separation of 1/2. The bound is ln(M - 1) / (8 alpha epsilon)
     # up to rounding.
     inner = greedy_code(16, 4)
-    family = CodeWords(16, ReedSolomon(prime_at_most(inner.count), 1, 1), inner)
+    family = CodeWords(16, bounds.ReedSolomon(prime_at_most(inner.count), 1, 1), inner)
     assert family.separation(METRIC) == pytest.approx(0.5, rel=1e-11)
-    bound = certify([family], epsilon=0.01, alpha=0.001)
+    bound = bounds.certify([family], epsilon=0.01, alpha=0.001)
     assert bound.value == pytest.approx(family.log_others / (8 * 0.001 * 0.01), rel=2e-3)
 
 
 def test_listed_code_words_are_separated():
     inner = greedy_code(6, 1)
-    family = CodeWords(20, ReedSolomon(31, 3, 2), inner)
+    family = CodeWords(20, bounds.ReedSolomon(31, 3, 2), inner)
     written = family.inner.words(family.outer.words().ravel()).reshape(961, -1)
     records = np.pad(written, ((0, 0), (0, 20 - written.shape[1])))
     assert records.shape == (961, 20)
     differing = min((records[i + 1 :] != records[i]).sum(axis=1).min() for i in range(960))
     assert math.sqrt(differing / 20) >= family.separation(METRIC)
-    assert family.separation(WorstCase()) == pytest.approx(1, rel=1e-11)
+    assert family.separation(bounds.WorstCase()) == pytest.approx(1, rel=1e-11)
 
 
 def block_records(family: MarginalBlocks, words: np.ndarray) -> np.ndarray:
@@ -196,7 +185,7 @@ def test_projected_identity_of_the_sheet(width, attributes):
     part = 8 if width == 2 else 4
     code = greedy_code(attributes - (width - 1) * part, 1)
     size = (part - 1) ** (width - 1)
-    family = MarginalBlocks(attributes, width, part, code, ReedSolomon(13, size, 2))
+    family = MarginalBlocks(attributes, width, part, code, bounds.ReedSolomon(13, size, 2))
     words = np.random.default_rng(0).integers(13, size=(6, size))
     records = block_records(family, words)
     centring = np.eye(part) - 1 / part
@@ -218,19 +207,19 @@ def test_projected_identity_of_the_sheet(width, attributes):
 @pytest.mark.parametrize(
     "family",
     [
-        MarginalBlocks(12, 2, 4, greedy_code(8, 2), ReedSolomon(7, 3, 2)),
-        MarginalBlocks(15, 2, 4, greedy_code(5, 2), ReedSolomon(7, 6, 2)),
-        MarginalBlocks(10, 3, 4, greedy_code(2, 1), ReedSolomon(3, 3, 2)),
+        MarginalBlocks(12, 2, 4, greedy_code(8, 2), bounds.ReedSolomon(7, 3, 2)),
+        MarginalBlocks(15, 2, 4, greedy_code(5, 2), bounds.ReedSolomon(7, 6, 2)),
+        MarginalBlocks(10, 3, 4, greedy_code(2, 1), bounds.ReedSolomon(3, 3, 2)),
     ],
     ids=["one word", "two words", "width 3"],
 )
 def test_listed_marginal_blocks_are_separated(family):
     records = block_records(family, family.functions.words())
     elements, rows = np.unique(records.reshape(-1, family.attributes), axis=0, return_inverse=True)
-    listed = Packing(
+    listed = bounds.Packing(
         Marginals(family.attributes, family.width), elements, rows.reshape(len(records), -1)
     )
-    for metric in (METRIC, WorstCase()):
+    for metric in (METRIC, bounds.WorstCase()):
         found = listed.separation(metric) + 2 * listed.rounding
         assert found >= family.separation(metric) > 0
     assert listed.distance <= family.distance
@@ -238,10 +227,10 @@ def test_listed_marginal_blocks_are_separated(family):
 
 
 def test_impossible_marginal_bounds_are_refused():
-    with pytest.raises(SideConditionError, match="separation must be at least"):
-        marginal_bound(16, 2, epsilon=1.0, alpha=0.4)
+    with pytest.raises(bounds.SideConditionError, match="separation must be at least"):
+        bounds.marginal_bound(16, 2, epsilon=1.0, alpha=0.4)
     with pytest.raises(ValueError, match="width"):
-        marginal_bound(4, 5, epsilon=1.0, alpha=0.1)
+        bounds.marginal_bound(4, 5, epsilon=1.0, alpha=0.1)
 
 
 # --- separated sets and cliques --------------------------------------------------------------
@@ -269,7 +258,7 @@ def test_separated_sets_of_the_cube():
     cube = np.array(list(itertools.product((0.0, 1.0), repeat=7)))
     separation = math.sqrt(3 / 7) * (1 - 1e-12)
     exact = exact_separated(cube, METRIC, separation)
-    greedy = greedy_separated(cube, METRIC, separation)
+    greedy = bounds.greedy_separated(cube, METRIC, separation)
     assert len(exact) == 16 >= len(greedy) >= len(exact_separated(cube, METRIC, 2 * separation))
     for rows in (exact, greedy):
         apart = [METRIC.norm(cube[rows] - cube[row]) for row in rows]
@@ -280,7 +269,9 @@ def test_separated_sets_of_the_cube():
 def test_marginals_of_any_width_have_a_bound_or_a_reason(width):
     """Each part of a block needs two attributes, and a code of four words needs two bits."""
     for attributes in range(width, 2 * width):
-        with pytest.raises(SideConditionError, match=f"^{attributes} attributes are too few"):
-            marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4)
+        with pytest.raises(
+            bounds.SideConditionError, match=f"^{attributes} attributes are too few"
+        ):
+            bounds.marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4)
     for attributes in range(2 * width, 25):
-        assert marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4).value >= 1
+        assert bounds.marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4).value >= 1

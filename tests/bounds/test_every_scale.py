@@ -15,36 +15,17 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp.bounds import (
-    RMS,
-    Bound,
-    Certificate,
-    CertificateRejected,
-    Effort,
-    MeanL2,
-    Metric,
-    Packing,
-    WorstCase,
-    certify,
-    check_certificate,
-    guessing_bound,
-    marginal_bound,
-    orthogonal_lines_bound,
-    packing_search,
-    query_lines_bound,
-    random_sign_bound,
-    single_elements,
-)
+from geomdp import bounds
 from geomdp.bounds.checker import listed
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Explicit, Workload
 from tests.bounds.test_checker import Document, saved, seal
 
-METRICS = (MeanL2(), RMS(), WorstCase())
+METRICS = (bounds.MeanL2(), bounds.RMS(), bounds.WorstCase())
 #: Powers of two from 2^-199 to 2^199, about 1e-60 to 1e60, and scales that round the answers.
 POWERS = [2.0**i for i in (-199, -66, -20, 0, 1, 2, 7, 66, 199)]
 SCALES = [1e-60, 1e-17, 0.1, 1.0, 3.0, 4.0, 10.0, 100.0, 1e17, 1e60]
-SMALL = Effort(elements=64, pool=64, datasets=64, exchanges=4)
+SMALL = bounds.Effort(elements=64, pool=64, datasets=64, exchanges=4)
 MATRICES: dict[str, np.ndarray] = {
     "unit vectors": np.eye(16),
     "one query": np.array([[0.0, 0.2, 1.0]]),
@@ -57,47 +38,53 @@ MATRICES: dict[str, np.ndarray] = {
 }
 
 
-def certified(W: Workload, alpha: float, metric: Metric) -> Bound:
+def certified(W: Workload, alpha: float, metric: bounds.Metric) -> bounds.Bound:
     """Single elements, and multisets of two, which share one element each."""
     elements = W.universe.elements()
     count = len(elements)
     pairs = np.array([[i, (i + 1) % count] for i in range(count)])
     families = [
-        single_elements(W, elements, np.arange(count), "all"),
-        Packing(W, elements, pairs, "pairs"),
+        bounds.single_elements(W, elements, np.arange(count), "all"),
+        bounds.Packing(W, elements, pairs, "pairs"),
     ]
-    return certify(families, epsilon=0.02, alpha=alpha, metric=metric)
+    return bounds.certify(families, epsilon=0.02, alpha=alpha, metric=metric)
 
 
-def searched(W: Workload, alpha: float, metric: Metric) -> Bound:
-    return packing_search(W, epsilon=0.02, alpha=alpha, metric=metric, effort=SMALL, rng=0)
+def searched(W: Workload, alpha: float, metric: bounds.Metric) -> bounds.Bound:
+    return bounds.packing_search(W, epsilon=0.02, alpha=alpha, metric=metric, effort=SMALL, rng=0)
 
 
-def lines_of(privacy: gd.privacy.Privacy) -> Callable[[Workload, float, Metric], Bound]:
-    return lambda W, alpha, metric: orthogonal_lines_bound(
+def lines_of(
+    privacy: gd.privacy.Privacy,
+) -> Callable[[Workload, float, bounds.Metric], bounds.Bound]:
+    return lambda W, alpha, metric: bounds.orthogonal_lines_bound(
         W, privacy=privacy, alpha=alpha, metric=metric
     )
 
 
 #: For each public function that returns a lower bound for any workload: how it is called.
-SCALED: dict[str, list[Callable[[Workload, float, Metric], Bound]]] = {
+SCALED: dict[str, list[Callable[[Workload, float, bounds.Metric], bounds.Bound]]] = {
     "certify": [certified],
     "packing_search": [searched],
     "guessing_bound": [
-        lambda W, alpha, metric: guessing_bound(W, epsilon=0.3, alpha=alpha, metric=metric),
-        lambda W, alpha, metric: guessing_bound(
+        lambda W, alpha, metric: bounds.guessing_bound(W, epsilon=0.3, alpha=alpha, metric=metric),
+        lambda W, alpha, metric: bounds.guessing_bound(
             W, epsilon=0.02, alpha=alpha, metric=metric, adjacency=Adjacency.ADD_REMOVE
         ),
     ],
     "orthogonal_lines_bound": [lines_of(p) for p in (PureDP(0.3), ZCDP(0.05), ApproxDP(0.3, 1e-6))],
     "query_lines_bound": [
-        lambda W, alpha, metric: query_lines_bound(W, epsilon=0.3, alpha=alpha),
+        lambda W, alpha, metric: bounds.query_lines_bound(W, epsilon=0.3, alpha=alpha),
     ],
 }
 #: The functions whose workloads have a fixed scale.
-FIXED: dict[str, Callable[[Metric], Bound]] = {
-    "marginal_bound": lambda metric: marginal_bound(32, 2, epsilon=0.1, alpha=0.002, metric=metric),
-    "random_sign_bound": lambda metric: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005),
+FIXED: dict[str, Callable[[bounds.Metric], bounds.Bound]] = {
+    "marginal_bound": lambda metric: bounds.marginal_bound(
+        32, 2, epsilon=0.1, alpha=0.002, metric=metric
+    ),
+    "random_sign_bound": lambda metric: bounds.random_sign_bound(
+        10_000, 20.0, epsilon=0.5, alpha=0.005
+    ),
 }
 
 
@@ -108,8 +95,8 @@ def alpha_of(W: Explicit) -> float:
     return 0.1 * float(distances[distances > 0].min())
 
 
-def accepted(bound: Bound, folder: Path) -> None:
-    assert check_certificate(saved(bound, folder)).records == bound.records > 0
+def accepted(bound: bounds.Bound, folder: Path) -> None:
+    assert bounds.check_certificate(saved(bound, folder)).records == bound.records > 0
 
 
 def test_every_lower_bound_has_a_row():
@@ -166,9 +153,11 @@ def test_lines_and_brackets_do_not_depend_on_the_unit(power):
     """The search for lines multiplies up to four answers, here 1e-93, 1e-81, 1e77 and 1e93."""
     matrix, unit = np.random.default_rng(0).integers(0, 4, size=(3, 6)), 2.0**power
     for metric in METRICS:
-        one = orthogonal_lines_bound(Explicit(matrix), epsilon=0.3, alpha=0.05, metric=metric)
+        one = bounds.orthogonal_lines_bound(
+            Explicit(matrix), epsilon=0.3, alpha=0.05, metric=metric
+        )
         W = Explicit(matrix * unit)
-        bound = orthogonal_lines_bound(W, epsilon=0.3, alpha=0.05 * unit, metric=metric)
+        bound = bounds.orthogonal_lines_bound(W, epsilon=0.3, alpha=0.05 * unit, metric=metric)
         assert bound.records == one.records > 0
 
 
@@ -192,16 +181,16 @@ def test_a_bracket_beyond_the_range_of_mechanisms_names_the_range(unit):
 
 
 @pytest.mark.parametrize(("bound", "reason"), [
-    (lambda: orthogonal_lines_bound(Explicit(1e-99 * np.eye(3)), epsilon=1, alpha=1e-101),
+    (lambda: bounds.orthogonal_lines_bound(Explicit(1e-99 * np.eye(3)), epsilon=1, alpha=1e-101),
      "alpha must be 0, or from 1e-100 to 1e.100"),
-    (lambda: guessing_bound(Explicit(1e100 * np.eye(3)), epsilon=1e-8, alpha=1e97),
+    (lambda: bounds.guessing_bound(Explicit(1e100 * np.eye(3)), epsilon=1e-8, alpha=1e97),
      "scale must be 0, or from 1e-100 to 1e.100"),
-    (lambda: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005, seed=1 << 256),
+    (lambda: bounds.random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005, seed=1 << 256),
      "seed must be below 2.256"),
 ], ids=["alpha", "scale", "seed"])  # fmt: skip
 def test_what_the_checker_must_refuse_is_not_saved(bound, reason, tmp_path):
     certificate = bound().certificate
-    assert isinstance(certificate, Certificate)
+    assert isinstance(certificate, bounds.Certificate)
     with pytest.raises(ValueError, match=reason):
         certificate.save(tmp_path / "bound.json")
     assert not list(tmp_path.iterdir())
@@ -210,16 +199,16 @@ def test_what_the_checker_must_refuse_is_not_saved(bound, reason, tmp_path):
 def test_a_separation_that_lost_digits_by_cancellation_is_accepted(tmp_path):
     """The stated separation is 7% smaller than the true one: the rounding errors it allows for."""
     W = Explicit(2.0**42 + np.eye(4))
-    packing = single_elements(W, np.arange(4), np.arange(4), "all")
-    assert 0.9 < packing.separation(MeanL2()) / math.sqrt(2 / 4) < 0.95
-    accepted(certify([packing], epsilon=0.01, alpha=0.01), tmp_path)
+    packing = bounds.single_elements(W, np.arange(4), np.arange(4), "all")
+    assert 0.9 < packing.separation(bounds.MeanL2()) / math.sqrt(2 / 4) < 0.95
+    accepted(bounds.certify([packing], epsilon=0.01, alpha=0.01), tmp_path)
 
 
 @pytest.mark.parametrize("share", [0.92, 0.5])
 def test_a_smaller_separation_is_accepted_and_a_larger_one_is_not(share, tmp_path):
     W = Explicit(np.eye(4))
-    families = [single_elements(W, np.arange(4), np.arange(4), "all")]
-    path = saved(certify(families, epsilon=0.01, alpha=0.01), tmp_path)
+    families = [bounds.single_elements(W, np.arange(4), np.arange(4), "all")]
+    path = saved(bounds.certify(families, epsilon=0.01, alpha=0.01), tmp_path)
     document: Document = json.loads(path.read_text())
     rung = document["rungs"][0]
 
@@ -231,10 +220,10 @@ def test_a_smaller_separation_is_accepted_and_a_larger_one_is_not(share, tmp_pat
 
     found = rung["separation"]
     claim(found * share)
-    assert check_certificate(path).records == rung["last"] > 0
+    assert bounds.check_certificate(path).records == rung["last"] > 0
     claim(found * (1 + 1e-11))
-    with pytest.raises(CertificateRejected, match="separation is"):
-        check_certificate(path)
+    with pytest.raises(bounds.CertificateRejected, match="separation is"):
+        bounds.check_certificate(path)
 
 
 # --- work ------------------------------------------------------------------------------------
@@ -283,19 +272,19 @@ COSTLY: dict[str, Document] = {
 @pytest.mark.parametrize("name", COSTLY)
 def test_a_small_file_is_refused_before_its_work_is_done(name, tmp_path):
     """The refused work is 4.5 million steps or more. The checker executes a hundredth of it."""
-    path = saved(FIXED["marginal_bound"](MeanL2()), tmp_path)
+    path = saved(FIXED["marginal_bound"](bounds.MeanL2()), tmp_path)
     document: Document = json.loads(path.read_text())
     family = {"type": "listed", "datasets": [[0], [1]], **COSTLY[name]}
     document["rungs"] = [document["rungs"][0] | {"family": family}]
     seal(path, document)
     assert path.stat().st_size < 80_000
     refused = "the check takes too long|there are more than .* answers"
-    with at_most_lines(45_000), pytest.raises(CertificateRejected, match=refused):
-        check_certificate(path)
+    with at_most_lines(45_000), pytest.raises(bounds.CertificateRejected, match=refused):
+        bounds.check_certificate(path)
 
 
 def test_the_lines_of_a_check_are_counted(tmp_path):
     """The count above would see work: a check of a small certificate exceeds a tiny limit."""
-    path = saved(certified(Explicit(np.eye(4)), 0.01, MeanL2()), tmp_path)
+    path = saved(certified(Explicit(np.eye(4)), 0.01, bounds.MeanL2()), tmp_path)
     with pytest.raises(TooMuchWorkError), at_most_lines(10):
-        check_certificate(path)
+        bounds.check_certificate(path)

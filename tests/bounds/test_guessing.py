@@ -12,16 +12,7 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp.bounds import (
-    RMS,
-    Bound,
-    MeanL2,
-    Metric,
-    SideConditionError,
-    WorstCase,
-    check_certificate,
-    guessing_bound,
-)
+from geomdp import bounds
 from geomdp.bounds.certificates import covering_bound
 from geomdp.bounds.guessing import (
     DistantElements,
@@ -38,7 +29,7 @@ from geomdp.workloads import Explicit, Histogram, MarginalTables, Prefixes, Rand
 from tests.bounds.best_mechanism import least_error
 from tests.bounds.test_checker import rejected, saved
 
-METRICS: tuple[Metric, ...] = (MeanL2(), RMS())
+METRICS: tuple[bounds.Metric, ...] = (bounds.MeanL2(), bounds.RMS())
 KINDS: tuple[type[GuessedElements], ...] = (SeparatedElements, DistantElements)
 
 
@@ -71,13 +62,13 @@ def test_close_elements_limit_the_risk():
 # --- distances alone -------------------------------------------------------------------------
 
 
-def sets_of(workload: Workload, metric: Metric, count: int) -> DistantElements:
+def sets_of(workload: Workload, metric: bounds.Metric, count: int) -> DistantElements:
     """The set of `count` distant elements."""
     (found,) = [one for one in distant_elements(workload, metric) if len(one.elements) == count]
     return found
 
 
-def best_of(answers: np.ndarray, metric: Metric, ratio: float, steps: int) -> float:
+def best_of(answers: np.ndarray, metric: bounds.Metric, ratio: float, steps: int) -> float:
     """The least error of private estimates of `answers` (M, k); outputs are a grid of the cube."""
     points = np.linspace(0.0, 1.0, steps)
     outputs = np.array(list(itertools.product(points, repeat=answers.shape[1])))
@@ -85,7 +76,7 @@ def best_of(answers: np.ndarray, metric: Metric, ratio: float, steps: int) -> fl
     return least_error(losses, ratio) ** (1 / metric.moment)
 
 
-@pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
+@pytest.mark.parametrize("metric", [*METRICS, bounds.WorstCase()])
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("loss", [0.1, 0.7, 2.0, 4.0])
 def test_no_mechanism_is_better_than_distances_say(count, loss, metric):
@@ -93,11 +84,11 @@ def test_no_mechanism_is_better_than_distances_say(count, loss, metric):
     packed = sets_of(Histogram(count), metric, count)
     best = best_of(np.eye(count), metric, math.exp(loss), 5 if count < 4 else 3)
     assert packed.risk(loss) <= best * (1 + 1e-6)
-    if isinstance(metric, WorstCase):
+    if isinstance(metric, bounds.WorstCase):
         assert packed.risk(loss) == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
+@pytest.mark.parametrize("metric", [*METRICS, bounds.WorstCase()])
 def test_uneven_distances_exclude_no_mechanism(metric):
     """The bound holds for random answers; a grid of outputs can only increase the least error."""
     rng = np.random.default_rng(3)
@@ -112,14 +103,14 @@ def test_uneven_distances_exclude_no_mechanism(metric):
 
 def test_prefixes_need_records_for_the_largest_error():
     """4 copies of one of 64 elements prove an error of at least (4 / 2) / n, because e^4 < 63."""
-    bound = guessing_bound(Prefixes(64), epsilon=1.0, alpha=0.03, metric=WorstCase())
+    bound = bounds.guessing_bound(Prefixes(64), epsilon=1.0, alpha=0.03, metric=bounds.WorstCase())
     assert bound.value == math.floor(4 / 2 / 0.03)
 
 
 def test_a_privacy_loss_beyond_float64_proves_nothing():
     """e^800 overflows. For e^500 the bound on the error is positive, but below alpha = 1e-6."""
     for epsilon in (500.0, 800.0):
-        assert guess_rungs(Histogram(512), Problem(epsilon, 1e-6, MeanL2())) == []
+        assert guess_rungs(Histogram(512), Problem(epsilon, 1e-6, bounds.MeanL2())) == []
 
 
 WORKLOADS: dict[str, Callable[[], Workload]] = {
@@ -136,7 +127,7 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 def test_no_exact_error_is_excluded(name, adjacency):
     """The excluded errors are below the errors of `Laplace` and `Ball`, which are known exactly."""
     W = WORKLOADS[name]()
-    rungs = guess_rungs(W, Problem(0.5, 1e-4, RMS(), adjacency))
+    rungs = guess_rungs(W, Problem(0.5, 1e-4, bounds.RMS(), adjacency))
     assert {type(rung.family) for rung in rungs} <= set(KINDS)
     assert rungs
     for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball):
@@ -147,13 +138,13 @@ def test_no_exact_error_is_excluded(name, adjacency):
 
 
 def test_an_error_above_that_of_a_constant_is_not_excluded():
-    with pytest.raises(SideConditionError, match="even with one record"):
-        guessing_bound(Histogram(64), epsilon=0.1, alpha=0.125)
+    with pytest.raises(bounds.SideConditionError, match="even with one record"):
+        bounds.guessing_bound(Histogram(64), epsilon=0.1, alpha=0.125)
 
 
 def test_add_remove_counts_every_replacement_twice():
     twice, once = (
-        guessing_bound(Histogram(16), epsilon=epsilon, alpha=0.02, adjacency=adjacency)
+        bounds.guessing_bound(Histogram(16), epsilon=epsilon, alpha=0.02, adjacency=adjacency)
         for epsilon, adjacency in ((0.1, Adjacency.ADD_REMOVE), (0.2, Adjacency.REPLACE_ONE))
     )
     assert twice.value == once.value > 0
@@ -162,7 +153,7 @@ def test_add_remove_counts_every_replacement_twice():
 # --- certificates ----------------------------------------------------------------------------
 
 
-def bound_of(kind: type[GuessedElements], workload: Workload, problem: Problem) -> Bound:
+def bound_of(kind: type[GuessedElements], workload: Workload, problem: Problem) -> bounds.Bound:
     """The bound from one kind of elements alone."""
     rungs = [
         rung
@@ -177,11 +168,11 @@ def bound_of(kind: type[GuessedElements], workload: Workload, problem: Problem) 
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-@pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
+@pytest.mark.parametrize("metric", [*METRICS, bounds.WorstCase()])
 @pytest.mark.parametrize("kind", KINDS)
 def test_certificates_are_confirmed(name, metric, kind, tmp_path):
     bound = bound_of(kind, WORKLOADS[name](), Problem(0.3, 0.02, metric))
-    assert check_certificate(saved(bound, tmp_path)).records == bound.value > 0
+    assert bounds.check_certificate(saved(bound, tmp_path)).records == bound.value > 0
 
 
 def higher(name: str) -> Callable[[dict[str, Any]], None]:
@@ -237,10 +228,10 @@ ALL_FORGED = [
     ("kind", "change"), [pytest.param(k, c[1], id=f"{k.__name__}: {c[0]}") for k, c in ALL_FORGED]
 )
 def test_forged_elements_are_rejected(kind, change, tmp_path):
-    bound = bound_of(kind, Histogram(16), Problem(0.1, 0.02, MeanL2()))
+    bound = bound_of(kind, Histogram(16), Problem(0.1, 0.02, bounds.MeanL2()))
     path = saved(bound, tmp_path)
     document = json.loads(path.read_text())
-    assert check_certificate(path).records == bound.value
+    assert bounds.check_certificate(path).records == bound.value
     change(document["rungs"][-1])
     document["lower_bound"] = document["rungs"][-1]["last"]
     rejected(path, document)
@@ -249,6 +240,6 @@ def test_forged_elements_are_rejected(kind, change, tmp_path):
 def test_the_checker_rounds_the_distance_of_elements_down(tmp_path):
     """The answers are 0.49999999 apart, so the words "at least 0.5 apart" would be false."""
     workload = Explicit(0.99999998 * np.eye(8))  # distances sqrt(2 / 8) = 1/2 times 0.99999998
-    bound = guessing_bound(workload, epsilon=0.1, alpha=0.02)
-    said = check_certificate(saved(bound, tmp_path)).verified[0]
+    bound = bounds.guessing_bound(workload, epsilon=0.1, alpha=0.02)
+    said = bounds.check_certificate(saved(bound, tmp_path)).verified[0]
     assert said.startswith("8 elements with answers at least 0.499999 apart")

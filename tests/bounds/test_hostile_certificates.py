@@ -21,22 +21,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geomdp import bounds
 from geomdp._numerics.files import read_arrays
-from geomdp.bounds import (
-    Bound,
-    Certificate,
-    CertificateRejected,
-    Packing,
-    Problem,
-    SideConditionError,
-    WorstCase,
-    certify,
-    check_certificate,
-    guessing_bound,
-    orthogonal_lines_bound,
-    query_lines_bound,
-    single_elements,
-)
 from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker import reading
 from geomdp.bounds.checker.reading import _arrays
@@ -56,8 +42,8 @@ PATIENCE = 20.0
 
 def rejected(path: Path, reason: str) -> None:
     started = time.perf_counter()
-    with pytest.raises(CertificateRejected, match=reason):
-        check_certificate(path)
+    with pytest.raises(bounds.CertificateRejected, match=reason):
+        bounds.check_certificate(path)
     assert time.perf_counter() - started < PATIENCE
 
 
@@ -71,13 +57,13 @@ def changed(path: Path, change: Callable[[Document], object]) -> None:
 
 
 def test_means_that_overflow_hide_no_equal_data_sets(tmp_path, monkeypatch):
-    W, metric = Explicit(np.eye(3)), WorstCase()
+    W, metric = Explicit(np.eye(3)), bounds.WorstCase()
     pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
     packings = [
-        single_elements(W, np.arange(3), np.arange(3), "all"),
-        Packing(W, np.arange(3), pairs),
+        bounds.single_elements(W, np.arange(3), np.arange(3), "all"),
+        bounds.Packing(W, np.arange(3), pairs),
     ]
-    bound = certify(packings, epsilon=0.05, alpha=0.02, metric=metric)
+    bound = bounds.certify(packings, epsilon=0.05, alpha=0.02, metric=metric)
     path = saved(bound, tmp_path)
 
     def hide(document: Document) -> None:
@@ -111,21 +97,21 @@ def test_means_that_overflow_hide_no_equal_data_sets(tmp_path, monkeypatch):
 
 def test_packings_refuse_answers_whose_means_overflow():
     W = Explicit(np.array([[1.7e308, 0.0, 1.0]]))
-    packing = Packing(W, np.arange(3), np.array([[0, 0], [1, 1], [2, 2], [0, 0]]))
+    packing = bounds.Packing(W, np.arange(3), np.array([[0, 0], [1, 1], [2, 2], [0, 0]]))
     with pytest.raises(ValueError, match=r"answers must be at most 1e\+100"):
-        certify([packing], epsilon=1.0, alpha=0.01)
+        bounds.certify([packing], epsilon=1.0, alpha=0.01)
 
 
 def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path):
     families = [RandomSignSets(500, sets, 0.9) for sets in (singletons(1.2), FOUR_OF_68)]
-    problem = Problem(0.05, 0.01)
+    problem = bounds.Problem(0.05, 0.01)
     rungs = tuple(packing_rung(family, problem) for family in families)
     assert rungs[0].last < rungs[1].last
     path = tmp_path / "vacuous.json"
-    Certificate(problem, rungs).save(path)
+    bounds.Certificate(problem, rungs).save(path)
     rejected(path, "must add up to less than 1, got 1.8")
-    with pytest.raises(SideConditionError, match=r"less than 1, got 1\.8"):
-        certify(families, epsilon=0.05, alpha=0.01)
+    with pytest.raises(bounds.SideConditionError, match=r"less than 1, got 1\.8"):
+        bounds.certify(families, epsilon=0.05, alpha=0.01)
     honest = two_sets()
     assert any("at least 1 - 0.002" in text for text in honest.assumptions)
 
@@ -147,11 +133,11 @@ def test_the_union_bound_holds_exactly_for_any_number_of_queries(queries, log_co
 
 
 def test_a_deviation_too_small_for_many_queries_is_rejected(tmp_path):
-    problem = Problem(1e-3, 1e-3)
+    problem = bounds.Problem(1e-3, 1e-3)
     family = RandomSignSets(10**17, singletons(1e15), 1e-6)
     path = tmp_path / "many.json"
-    Certificate(problem, (packing_rung(family, problem),)).save(path)
-    assert check_certificate(path).records > 0
+    bounds.Certificate(problem, (packing_rung(family, problem),)).save(path)
+    assert bounds.check_certificate(path).records > 0
     # If the deviation is a relative 1e-11 smaller, the exponent of the union bound changes by tens
     # of thousands.
     changed(
@@ -164,8 +150,8 @@ def test_statements_are_rounded_to_the_safe_side(tmp_path):
     assert (rounded_down(0.3), rounded_up(0.3)) == ("0.3", "0.3")
     assert (rounded_down(0.12345678), rounded_up(0.12345678)) == ("0.123456", "0.123457")
     assert (rounded_down(2e-9, 2), rounded_up(1.001, 2)) == ("2e-09", "1.1")
-    bound = certify([hamming()], epsilon=0.5000007, alpha=0.0500000777)
-    checked = check_certificate(saved(bound, tmp_path))
+    bound = bounds.certify([hamming()], epsilon=0.5000007, alpha=0.0500000777)
+    checked = bounds.check_certificate(saved(bound, tmp_path))
     for text in (bound.statement, checked.statement):
         assert "0.5-DP" in text
         assert " 0.05 with" in text
@@ -232,12 +218,14 @@ OTHER_REASONS: dict[str, list[str]] = {
 
 
 #: Bounds from orthogonal lines and query lines, and from elements with answers far apart.
-OTHER_BOUNDS: dict[str, Callable[[], Bound]] = {
+OTHER_BOUNDS: dict[str, Callable[[], bounds.Bound]] = {
     "lines": a_bound,
-    "query lines": lambda: query_lines_bound(Prefixes(8), epsilon=0.4, alpha=0.04),
-    "separated elements": lambda: bound_of(SeparatedElements, Histogram(8), Problem(0.4, 0.04)),
-    "distant elements": lambda: bound_of(DistantElements, Histogram(8), Problem(0.4, 0.04)),
-    "zCDP": lambda: orthogonal_lines_bound(Histogram(4), privacy=ZCDP(0.02), alpha=0.02),
+    "query lines": lambda: bounds.query_lines_bound(Prefixes(8), epsilon=0.4, alpha=0.04),
+    "separated elements": lambda: bound_of(
+        SeparatedElements, Histogram(8), bounds.Problem(0.4, 0.04)
+    ),
+    "distant elements": lambda: bound_of(DistantElements, Histogram(8), bounds.Problem(0.4, 0.04)),
+    "zCDP": lambda: bounds.orthogonal_lines_bound(Histogram(4), privacy=ZCDP(0.02), alpha=0.02),
 }
 
 
@@ -394,7 +382,7 @@ def test_certificates_and_their_parts_show_no_arrays():
     assert repr(bound.certificate) == f"Certificate(sc > 3, {problem}, 1 rungs)"
     shown = [a_bound().certificate, *(make().certificate for make in BOUNDS.values())]
     for certificate in shown:
-        assert isinstance(certificate, Certificate)
+        assert isinstance(certificate, bounds.Certificate)
         for thing in (certificate, *certificate.rungs):
             assert "array" not in repr(thing)
             assert len(repr(thing)) < 200
@@ -434,9 +422,9 @@ def archive(header: str, method: int = zipfile.ZIP_STORED) -> bytes:
 
 
 @functools.cache
-def bound() -> Bound:
+def bound() -> bounds.Bound:
     """A bound from the elements 0, ..., 7. These are the numbers in `STORED`."""
-    return guessing_bound(Histogram(8), epsilon=0.1, alpha=0.2)
+    return bounds.guessing_bound(Histogram(8), epsilon=0.1, alpha=0.2)
 
 
 def certificate_beside(content: bytes, folder: Path) -> Path:
@@ -453,7 +441,7 @@ def certificate_beside(content: bytes, folder: Path) -> Path:
     document["arrays"] = ["a"]
     path.with_suffix(".npz").write_bytes(content)
     digest = hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
-    with contextlib.suppress(CertificateRejected):
+    with contextlib.suppress(bounds.CertificateRejected):
         for name, values in sorted(_arrays(path.with_suffix(".npz")).items()):
             digest.update(name.encode() + values.tobytes())
     path.write_text(json.dumps(document | {"digest": digest.hexdigest()}))
@@ -469,8 +457,8 @@ def read_or_refused(path: Path) -> None:
 def harmless(content: bytes, folder: Path) -> None:
     """The checker rejects the damaged file, or confirms the bound of the undamaged file."""
     path = certificate_beside(content, folder)
-    with contextlib.suppress(CertificateRejected):
-        assert check_certificate(path).records == bound().value
+    with contextlib.suppress(bounds.CertificateRejected):
+        assert bounds.check_certificate(path).records == bound().value
     read_or_refused(path)
 
 
@@ -497,7 +485,7 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA)
 @pytest.mark.parametrize("method", METHODS)
 def test_undamaged_files_are_accepted(method, tmp_path):
     path = certificate_beside(archive(HEADER, method), tmp_path)
-    assert check_certificate(path).records == bound().value
+    assert bounds.check_certificate(path).records == bound().value
     stored = read_arrays(path.with_suffix(".npz"), ("a",))
     np.testing.assert_array_equal(stored["a"], np.arange(8))
 
@@ -505,8 +493,8 @@ def test_undamaged_files_are_accepted(method, tmp_path):
 @pytest.mark.parametrize("name", HEADERS)
 def test_malformed_headers_are_rejected(name, tmp_path):
     path = certificate_beside(archive(HEADERS[name]), tmp_path)
-    with pytest.raises(CertificateRejected):
-        check_certificate(path)
+    with pytest.raises(bounds.CertificateRejected):
+        bounds.check_certificate(path)
     read_or_refused(path)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import geomdp as gd
+from geomdp import workloads
 from geomdp.bounds import (
     RMS,
     Bound,
@@ -41,19 +42,10 @@ from geomdp.bounds.lines import (
 )
 from geomdp.bounds.problem import Problem
 from geomdp.privacy import Adjacency
-from geomdp.workloads import (
-    Explicit,
-    Histogram,
-    MarginalTables,
-    Prefixes,
-    RandomSigns,
-    Ranges,
-    Workload,
-)
 from tests.bounds.test_checker import rejected, saved
 
 PRIVACY = gd.PureDP(1.0)
-TABLES = MarginalTables([2] * 6, 2)
+TABLES = workloads.MarginalTables([2] * 6, 2)
 
 
 # --- one line --------------------------------------------------------------------------------
@@ -84,7 +76,7 @@ def test_lengths_are_those_of_the_polar_frame():
     matrix = rng.uniform(-1, 1, (7, 12))
     pairs = rng.permutation(12)[:8].reshape(4, 2)
     weights = rng.uniform(0.5, 2, 4)
-    lines = OrthogonalLines(Explicit(matrix), np.arange(12), pairs, weights)
+    lines = OrthogonalLines(workloads.Explicit(matrix), np.arange(12), pairs, weights)
     differences = (matrix[:, pairs[:, 0]] - matrix[:, pairs[:, 1]]) * weights
     left, _, right = np.linalg.svd(differences, full_matrices=False)
     frame = left @ right
@@ -98,9 +90,9 @@ def test_a_weight_of_almost_nothing_makes_no_length_of_rounding():
     rng = np.random.default_rng(2)
     matrix = rng.uniform(-1, 1, (20, 10))
     pairs, weights = np.arange(10).reshape(5, 2), np.array([1, 1.5, 1e-60, 0.5, 2])
-    lines = OrthogonalLines(Explicit(matrix), np.arange(10), pairs, weights)
+    lines = OrthogonalLines(workloads.Explicit(matrix), np.arange(10), pairs, weights)
     kept = [0, 1, 3, 4]
-    others = OrthogonalLines(Explicit(matrix), np.arange(10), pairs[kept], weights[kept])
+    others = OrthogonalLines(workloads.Explicit(matrix), np.arange(10), pairs[kept], weights[kept])
     family = Part({"pairs": pairs, "weights": weights}, Work(1 << 20))
     for lengths in (lines.lengths, _lengths(family, matrix.T)):
         np.testing.assert_allclose(lengths[kept], others.lengths, rtol=1e-10)
@@ -108,8 +100,10 @@ def test_a_weight_of_almost_nothing_makes_no_length_of_rounding():
 
 
 def test_a_pair_that_comes_twice_counts_once():
-    once = OrthogonalLines(Histogram(4), np.arange(4), np.array([[0, 1]]), np.ones(1))
-    twice = OrthogonalLines(Histogram(4), np.arange(4), np.array([[0, 1], [0, 1]]), np.ones(2))
+    once = OrthogonalLines(workloads.Histogram(4), np.arange(4), np.array([[0, 1]]), np.ones(1))
+    twice = OrthogonalLines(
+        workloads.Histogram(4), np.arange(4), np.array([[0, 1], [0, 1]]), np.ones(2)
+    )
     assert (twice.lengths**2).sum() == pytest.approx((once.lengths**2).sum(), rel=1e-9)
 
 
@@ -145,7 +139,7 @@ def test_the_climb_reaches_known_frames():
 @pytest.mark.ci
 def test_one_query_needs_what_one_line_does():
     """For one query with answers 0 and 1, the bound follows from the risk of one line."""
-    W = Explicit(np.array([[0.0, 1.0]]))
+    W = workloads.Explicit(np.array([[0.0, 1.0]]))
     steps = np.array([8])
     lines = OrthogonalLines(W, np.arange(2), np.array([[1, 0]]), np.ones(1))
     # This epsilon is above 64 / 96, but 96 times epsilon is 64.0 in float64, which is allowed.
@@ -165,14 +159,14 @@ def test_one_query_needs_what_one_line_does():
         assert [plan.scale for plan in every] == [plan.scale for plan in half]
 
 
-WORKLOADS: dict[str, Callable[[], Workload]] = {
+WORKLOADS: dict[str, Callable[[], workloads.Workload]] = {
     "tables": lambda: TABLES,
-    "mixed tables": lambda: MarginalTables([2, 3, 4], 2),
-    "3-way": lambda: MarginalTables([2] * 5, 3),
-    "prefixes": lambda: Prefixes(32),
-    "ranges": lambda: Ranges(12),
-    "signs": lambda: RandomSigns(20, 50, rng=0),
-    "large universe": lambda: MarginalTables([2] * 16, 2),
+    "mixed tables": lambda: workloads.MarginalTables([2, 3, 4], 2),
+    "3-way": lambda: workloads.MarginalTables([2] * 5, 3),
+    "prefixes": lambda: workloads.Prefixes(32),
+    "ranges": lambda: workloads.Ranges(12),
+    "signs": lambda: workloads.RandomSigns(20, 50, rng=0),
+    "large universe": lambda: workloads.MarginalTables([2] * 16, 2),
 }
 
 
@@ -237,7 +231,7 @@ def test_bounds_follow_the_error_for_one_number_of_records():
 # --- files -----------------------------------------------------------------------------------
 
 
-def a_bound(workload: Workload = TABLES, metric: Metric | None = None) -> Bound:
+def a_bound(workload: workloads.Workload = TABLES, metric: Metric | None = None) -> Bound:
     return orthogonal_lines_bound(workload, epsilon=0.4, alpha=0.04, metric=metric or RMS())
 
 

@@ -11,25 +11,8 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
+from geomdp import bounds
 from geomdp._typing import IntArray
-from geomdp.bounds import (
-    RMS,
-    Bound,
-    Certificate,
-    Effort,
-    MeanL2,
-    Metric,
-    Packing,
-    ReedSolomon,
-    Side,
-    SideConditionError,
-    WorstCase,
-    certify,
-    check_certificate,
-    marginal_bound,
-    packing_search,
-    single_elements,
-)
 from geomdp.bounds.certificates import cover, packing_rung
 from geomdp.bounds.packings import means_of, spread_out
 from geomdp.bounds.problem import MEAN_L2, Problem
@@ -61,15 +44,15 @@ HAMMING = (
     )
     % 2
 )
-METRICS = (MeanL2(), RMS(), WorstCase())
+METRICS = (bounds.MeanL2(), bounds.RMS(), bounds.WorstCase())
 
 
-def hamming() -> Packing:
-    return single_elements(Marginals(8, 1), HAMMING, np.arange(16), "Hamming code")
+def hamming() -> bounds.Packing:
+    return bounds.single_elements(Marginals(8, 1), HAMMING, np.arange(16), "Hamming code")
 
 
-def certificate_of(bound: Bound) -> Certificate:
-    assert isinstance(bound.certificate, Certificate)
+def certificate_of(bound: bounds.Bound) -> bounds.Certificate:
+    assert isinstance(bound.certificate, bounds.Certificate)
     return bound.certificate
 
 
@@ -79,24 +62,24 @@ def certificate_of(bound: Bound) -> Certificate:
 @pytest.mark.parametrize(
     ("value", "side", "text"),
     [
-        (3.5, Side.LOWER, "> 3"),
-        (3.5, Side.UPPER, "<= 4"),
+        (3.5, bounds.Side.LOWER, "> 3"),
+        (3.5, bounds.Side.UPPER, "<= 4"),
         # With six digits, rounded to nearest, this lower bound would read "sc > 1e+11". This would
         # claim too much.
-        (99_999_999_999.5, Side.LOWER, "> 99999999999"),
-        (12_345_678_901.0, Side.UPPER, "<= 12345678901"),
-        (999_999_999_999_999.0, Side.LOWER, "> 999999999999999"),
+        (99_999_999_999.5, bounds.Side.LOWER, "> 99999999999"),
+        (12_345_678_901.0, bounds.Side.UPPER, "<= 12345678901"),
+        (999_999_999_999_999.0, bounds.Side.LOWER, "> 999999999999999"),
         # From 10^15 on, bounds have six digits, rounded in the direction that keeps them true.
-        (1_234_567_800_000_001.0, Side.LOWER, "> 1.23456e+15"),
-        (1_234_567_800_000_001.0, Side.UPPER, "<= 1.23457e+15"),
-        (9.999999e300, Side.LOWER, "> 9.99999e+300"),
-        (9.999999e300, Side.UPPER, "<= 1e+301"),
-        (math.inf, Side.UPPER, "<= inf"),
+        (1_234_567_800_000_001.0, bounds.Side.LOWER, "> 1.23456e+15"),
+        (1_234_567_800_000_001.0, bounds.Side.UPPER, "<= 1.23457e+15"),
+        (9.999999e300, bounds.Side.LOWER, "> 9.99999e+300"),
+        (9.999999e300, bounds.Side.UPPER, "<= 1e+301"),
+        (math.inf, bounds.Side.UPPER, "<= inf"),
     ],
 )
 def test_a_printed_bound_is_true(value, side, text):
-    bound = Bound(value, side, "why")
-    rounded = math.floor if side is Side.LOWER else math.ceil
+    bound = bounds.Bound(value, side, "why")
+    rounded = math.floor if side is bounds.Side.LOWER else math.ceil
     assert bound.records == (value if math.isinf(value) else rounded(value))
     assert str(bound) == f"sc {text}: why"
     assert repr(bound) == f"Bound(sc {text}, 0 assumptions)"
@@ -104,11 +87,12 @@ def test_a_printed_bound_is_true(value, side, text):
 
 
 @pytest.mark.parametrize(
-    ("value", "side"), [(-1.0, Side.UPPER), (math.nan, Side.LOWER), (math.inf, Side.LOWER)]
+    ("value", "side"),
+    [(-1.0, bounds.Side.UPPER), (math.nan, bounds.Side.LOWER), (math.inf, bounds.Side.LOWER)],
 )
 def test_a_bound_out_of_range_is_refused(value, side):
     with pytest.raises(ValueError, match="must be at least 0"):
-        Bound(value, side, "wrong")
+        bounds.Bound(value, side, "wrong")
 
 
 def test_separation_factors_of_the_sheet_have_even_odds():
@@ -116,10 +100,10 @@ def test_separation_factors_of_the_sheet_have_even_odds():
     assert [metric.log_odds for metric in METRICS] == [0, 0, 0]
     # Let c be the separation factor, here 3. By Markov's inequality, the error is below c alpha / 2
     # with probability at least 1 - 2 / c. For RMS this probability is at least 1 - 4 / c^2.
-    assert MeanL2(3.0).log_odds == pytest.approx(math.log((1 / 3) / (2 / 3)))
-    assert RMS(3.0).log_odds == pytest.approx(math.log((5 / 9) / (4 / 9)))
+    assert bounds.MeanL2(3.0).log_odds == pytest.approx(math.log((1 / 3) / (2 / 3)))
+    assert bounds.RMS(3.0).log_odds == pytest.approx(math.log((5 / 9) / (4 / 9)))
     for factor in (2.0, math.nan, math.inf):
-        for kind in (MeanL2, RMS, WorstCase):
+        for kind in (bounds.MeanL2, bounds.RMS, bounds.WorstCase):
             with pytest.raises(ValueError, match="above 2"):
                 kind(factor)
 
@@ -128,12 +112,12 @@ def test_separation_factors_of_the_sheet_have_even_odds():
 
 
 def test_the_hamming_code_excludes_three_records():
-    bound = certify([hamming()], epsilon=1.0, alpha=0.1)
+    bound = bounds.certify([hamming()], epsilon=1.0, alpha=0.1)
     found = certificate_of(bound).rungs[0]
     assert found.constants["separation"] == pytest.approx(math.sqrt(4 / 8), rel=1e-12)
     assert found.constants["log_others"] == pytest.approx(2.70805, abs=5e-6)
     assert (found.constants["copies"], found.first, found.last) == (2, 1, 3)
-    assert (bound.value, bound.side, bound.assumptions) == (3.0, Side.LOWER, ())
+    assert (bound.value, bound.side, bound.assumptions) == (3.0, bounds.Side.LOWER, ())
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: type(metric).__name__)
@@ -143,7 +127,9 @@ def test_every_number_of_records_up_to_the_bound_is_excluded(metric, adjacency):
     # JL-L7 excludes n if r = ceil(c alpha n / gamma) copies of a word fit into n records, and
     # fewer than ln(M - 1) / epsilon changes turn the copies of one word into those of another.
     packing, epsilon, alpha = hamming(), 0.21, 0.03
-    bound = certify([packing], epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)
+    bound = bounds.certify(
+        [packing], epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency
+    )
     changes = 2 if adjacency is Adjacency.ADD_REMOVE else 1
     separation = packing.separation(metric)
 
@@ -160,10 +146,10 @@ def test_two_packings_together_exclude_every_number_of_records():
     # numbers of records than the packing of single elements, but it does not exclude 1 record.
     W = Histogram(3)
     multisets = list(itertools.combinations_with_replacement(range(3), 2))
-    pairs = Packing(W, np.arange(3), np.array(multisets), "pairs")
-    single = single_elements(W, np.arange(3), np.arange(3), "elements")
+    pairs = bounds.Packing(W, np.arange(3), np.array(multisets), "pairs")
+    single = bounds.single_elements(W, np.arange(3), np.arange(3), "elements")
     epsilon, alpha = 0.05, 0.05
-    bound = certify([single, pairs], epsilon=epsilon, alpha=alpha)
+    bound = bounds.certify([single, pairs], epsilon=epsilon, alpha=alpha)
     rungs = first, second = certificate_of(bound).rungs
     assert [rung.family for rung in rungs] == [single, pairs]
     assert first.last < second.last == bound.value
@@ -178,8 +164,8 @@ def test_two_packings_together_exclude_every_number_of_records():
     for n in range(1, int(bound.value) + 1):
         assert any(fits(rung.constants, t, n) for rung in rungs for t in range(1, n + 1)), n
     # The pairs alone do not exclude 1 record, so they prove no lower bound.
-    with pytest.raises(SideConditionError, match="starts at 2 records"):
-        certify([pairs], epsilon=epsilon, alpha=alpha)
+    with pytest.raises(bounds.SideConditionError, match="starts at 2 records"):
+        bounds.certify([pairs], epsilon=epsilon, alpha=alpha)
 
 
 def test_a_gap_between_numbers_of_copies_is_not_jumped():
@@ -187,8 +173,8 @@ def test_a_gap_between_numbers_of_copies_is_not_jumped():
     # 8 to 10, then 12 to 15. Only from t = 3 on do the ranges leave no gap, so 4 to 10 are dropped.
     matrix = np.eye(12)
     sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
-    packing = Packing(Explicit(matrix), np.arange(12), sets, "four of twelve")
-    separation = packing.separation(MeanL2())
+    packing = bounds.Packing(Explicit(matrix), np.arange(12), sets, "four of twelve")
+    separation = packing.separation(bounds.MeanL2())
     found = packing_rung(packing, Problem(0.01, separation / (4 * 1.26)))
     assert found.first == 12
     assert cover([found]) == ()
@@ -197,9 +183,9 @@ def test_a_gap_between_numbers_of_copies_is_not_jumped():
 def test_distances_count_replacements():
     W = Prefixes(5)
     multisets = np.array([[0, 0, 1], [0, 1, 1], [4, 4, 4], [0, 4, 1]])
-    packing = Packing(W, np.arange(5), multisets)
+    packing = bounds.Packing(W, np.arange(5), multisets)
     assert packing.distance == 3
-    assert Packing(W, np.arange(5), multisets[[0, 1, 3]]).distance == 1
+    assert bounds.Packing(W, np.arange(5), multisets[[0, 1, 3]]).distance == 1
     np.testing.assert_allclose(packing.means, [W.answers(row) for row in multisets], rtol=1e-15)
 
 
@@ -211,44 +197,47 @@ def test_distances_count_replacements():
 
 def test_failing_conditions_are_named():
     packing = hamming()
-    with pytest.raises(SideConditionError, match=r"separation must be at least 4 alpha = 0.8"):
-        certify([packing], epsilon=1.0, alpha=0.2)
     with pytest.raises(
-        SideConditionError, match="data sets are 1 replacement apart, so 1 copy of each is 1 apart"
+        bounds.SideConditionError, match=r"separation must be at least 4 alpha = 0.8"
     ):
-        certify([packing], epsilon=3.0, alpha=0.1)
-    two = single_elements(Marginals(8, 1), HAMMING, np.array([0, 15]), "two")
-    with pytest.raises(SideConditionError, match="at least 3 data sets"):
-        certify([two], epsilon=1.0, alpha=0.1)
+        bounds.certify([packing], epsilon=1.0, alpha=0.2)
+    with pytest.raises(
+        bounds.SideConditionError,
+        match="data sets are 1 replacement apart, so 1 copy of each is 1 apart",
+    ):
+        bounds.certify([packing], epsilon=3.0, alpha=0.1)
+    two = bounds.single_elements(Marginals(8, 1), HAMMING, np.array([0, 15]), "two")
+    with pytest.raises(bounds.SideConditionError, match="at least 3 data sets"):
+        bounds.certify([two], epsilon=1.0, alpha=0.1)
     # A larger separation factor raises the odds, and then two data sets are enough.
-    assert certify([two], epsilon=0.5, alpha=0.01, metric=MeanL2(8.0)).value > 0
+    assert bounds.certify([two], epsilon=0.5, alpha=0.01, metric=bounds.MeanL2(8.0)).value > 0
     # With the separation factor 2.2, the odds are 1 / 10 up to rounding. For M = 11 data sets,
     # ln(M - 1) plus the logarithm of the odds is then 0, and must be above 0.
-    eleven = single_elements(Marginals(8, 1), HAMMING, np.arange(11), "eleven")
-    with pytest.raises(SideConditionError, match="above 0"):
-        certify([eleven], epsilon=1e-12, alpha=0.01, metric=MeanL2(2.2))
-    with pytest.raises(SideConditionError, match="no packing given"):
-        certify([], epsilon=1.0, alpha=0.1)
+    eleven = bounds.single_elements(Marginals(8, 1), HAMMING, np.arange(11), "eleven")
+    with pytest.raises(bounds.SideConditionError, match="above 0"):
+        bounds.certify([eleven], epsilon=1e-12, alpha=0.01, metric=bounds.MeanL2(2.2))
+    with pytest.raises(bounds.SideConditionError, match="no packing given"):
+        bounds.certify([], epsilon=1.0, alpha=0.1)
 
 
 def test_bad_input_is_refused():
     W = Marginals(8, 1)
     with pytest.raises(ValueError, match="0 to 15, got 0 to 16"):
-        Packing(W, HAMMING, np.array([[0], [16]]))
+        bounds.Packing(W, HAMMING, np.array([[0], [16]]))
     with pytest.raises(ValueError, match="shape"):
-        Packing(W, HAMMING, np.arange(3))
+        bounds.Packing(W, HAMMING, np.arange(3))
     for epsilon, alpha in ((0.0, 0.1), (1.0, -1.0), (math.nan, 0.1)):
         with pytest.raises(ValueError, match="above 0"):
-            certify([hamming()], epsilon=epsilon, alpha=alpha)
-    other = single_elements(Marginals(8, 2), HAMMING, np.arange(16), "another workload")
+            bounds.certify([hamming()], epsilon=epsilon, alpha=alpha)
+    other = bounds.single_elements(Marginals(8, 2), HAMMING, np.arange(16), "another workload")
     with pytest.raises(ValueError, match="of one workload"):
-        certify([hamming(), other], epsilon=1.0, alpha=0.1)
+        bounds.certify([hamming(), other], epsilon=1.0, alpha=0.1)
 
 
 def test_separation_is_that_of_the_nearest_data_sets():
     # In the maximum norm, the means e_0, (e_0 + e_1) / 2 and e_2 have distances 1/2, 1 and 1.
-    packing = Packing(Explicit(np.eye(3)), np.arange(3), np.array([[0, 0], [0, 1], [2, 2]]))
-    assert packing.separation(WorstCase()) == pytest.approx(0.5, abs=1e-12)
+    packing = bounds.Packing(Explicit(np.eye(3)), np.arange(3), np.array([[0, 0], [0, 1], [2, 2]]))
+    assert packing.separation(bounds.WorstCase()) == pytest.approx(0.5, abs=1e-12)
 
 
 # --- the search for packings ----------------------------------------------------------------
@@ -257,11 +246,11 @@ def test_separation_is_that_of_the_nearest_data_sets():
 #: Words of the first-order Reed-Muller code of length 16: Hadamard rows and their negatives.
 REED_MULLER = (1 + np.vstack([hadamard(16), -hadamard(16)])) // 2
 
-Textbook = Callable[[Workload], list[Packing]]
+Textbook = Callable[[Workload], list[bounds.Packing]]
 
 
 def single(records: IntArray) -> Textbook:
-    return lambda W: [single_elements(W, records, np.arange(len(records)), "by hand")]
+    return lambda W: [bounds.single_elements(W, records, np.arange(len(records)), "by hand")]
 
 
 def levels(sizes: list[int]) -> IntArray:
@@ -269,17 +258,17 @@ def levels(sizes: list[int]) -> IntArray:
     return np.repeat(np.arange(min(sizes))[:, None], len(sizes), axis=1)
 
 
-def sign_sets(W: Workload) -> list[Packing]:
+def sign_sets(W: Workload) -> list[bounds.Packing]:
     """All elements, and the sets of the Reed-Solomon code of prime 11, length 6 and degree 3."""
-    code = ReedSolomon(11, 6, 3)
+    code = bounds.ReedSolomon(11, 6, 3)
     sets = reed_solomon_sets(code).elements(code.words())
-    return [*single(np.arange(66))(W), Packing(W, np.arange(66), sets, "Reed-Solomon")]
+    return [*single(np.arange(66))(W), bounds.Packing(W, np.arange(66), sets, "Reed-Solomon")]
 
 
-def all_pairs(W: Workload) -> list[Packing]:
+def all_pairs(W: Workload) -> list[bounds.Packing]:
     """The three elements, and all multisets of two of them."""
     pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
-    return [*single(np.arange(3))(W), Packing(W, np.arange(3), pairs, "pairs")]
+    return [*single(np.arange(3))(W), bounds.Packing(W, np.arange(3), pairs, "pairs")]
 
 
 SIMPLEX = (1 - hadamard(8)) // 2
@@ -304,9 +293,9 @@ INSTANCES: dict[str, tuple[Workload, float, float, Textbook]] = {
 @pytest.mark.parametrize("name", INSTANCES)
 def test_the_search_ties_the_textbook(name):
     workload, epsilon, alpha, textbook = INSTANCES[name]
-    metric: Metric = WorstCase() if "cube" in name else MEAN_L2
-    found = packing_search(workload, epsilon=epsilon, alpha=alpha, metric=metric, rng=0)
-    by_hand = certify(textbook(workload), epsilon=epsilon, alpha=alpha, metric=metric)
+    metric: bounds.Metric = bounds.WorstCase() if "cube" in name else MEAN_L2
+    found = bounds.packing_search(workload, epsilon=epsilon, alpha=alpha, metric=metric, rng=0)
+    by_hand = bounds.certify(textbook(workload), epsilon=epsilon, alpha=alpha, metric=metric)
     assert found.value >= by_hand.value > 0
     assert found.assumptions == ()
 
@@ -316,17 +305,17 @@ def test_the_search_ties_the_textbook(name):
 def test_the_search_ties_hadamard_blocks(attributes, width):
     W = Marginals(attributes, width)
     for alpha in (0.02, 0.002):
-        textbook = marginal_bound(attributes, width, epsilon=0.05, alpha=alpha)
-        assert packing_search(W, epsilon=0.05, alpha=alpha, rng=0).value >= textbook.value
+        textbook = bounds.marginal_bound(attributes, width, epsilon=0.05, alpha=alpha)
+        assert bounds.packing_search(W, epsilon=0.05, alpha=alpha, rng=0).value >= textbook.value
 
 
 def test_what_is_found_is_confirmed(tmp_path):
-    small = Effort(elements=64, pool=128, datasets=64, exchanges=16)
+    small = bounds.Effort(elements=64, pool=128, datasets=64, exchanges=16)
     for W in (Prefixes(64), Histogram(4), SecondMoment(3), RandomSigns(20, 16, 1)):
-        bound = packing_search(W, epsilon=0.05, alpha=0.01, effort=small, rng=1)
+        bound = bounds.packing_search(W, epsilon=0.05, alpha=0.01, effort=small, rng=1)
         path = tmp_path / "bound.json"
         bound.certificate.save(path)  # type: ignore[union-attr]
-        assert check_certificate(path).records == bound.value
+        assert bounds.check_certificate(path).records == bound.value
 
 
 def test_exchanges_never_bring_data_sets_together():
@@ -334,7 +323,7 @@ def test_exchanges_never_bring_data_sets_together():
     W = RandomSigns(12, 30, 3)
     answers = W.evaluate(np.arange(30))
     start = rng.integers(30, size=(24, 3))
-    metric = MeanL2()
+    metric = bounds.MeanL2()
 
     def separation(datasets: IntArray) -> float:
         means = means_of(answers, datasets)
@@ -349,7 +338,7 @@ def test_exchanges_never_bring_data_sets_together():
 
 
 def test_a_hopeless_search_says_why():
-    with pytest.raises(SideConditionError, match="at least 3 data sets"):
-        packing_search(Histogram(10), epsilon=1.0, alpha=0.9, rng=0)
+    with pytest.raises(bounds.SideConditionError, match="at least 3 data sets"):
+        bounds.packing_search(Histogram(10), epsilon=1.0, alpha=0.9, rng=0)
     with pytest.raises(ValueError, match="pool"):
-        Effort(pool=1)
+        bounds.Effort(pool=1)

@@ -7,19 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from geomdp import mechanisms
 from geomdp.bounds import upper
 from geomdp.bounds.upper import near_contraction_width, theorems
 from geomdp.bounds.upper.theorems import second_moment_error
-from geomdp.mechanisms import (
-    Ball,
-    Covariance,
-    Gaussian,
-    IterativeConstruction,
-    MultiplicativeWeights,
-    Projected,
-    SecondMoment,
-    SparseMultiplicativeWeights,
-)
 from geomdp.mechanisms.interactive.iterative import EnumeratedQueries
 from geomdp.mechanisms.interactive.online import solve_accuracy
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
@@ -74,8 +65,8 @@ def test_ball_noise_reaches_its_closed_sample_size():
     workload = RandomSigns(12, 4000, 0)  # two elements have opposite answers
     assert workload.l2_diameter() == pytest.approx(2 * math.sqrt(12))
     n = math.ceil(upper.ball_bounded(12, **AT))
-    assert Ball(workload, n=n, privacy=PureDP(0.5)).predicted_rmse.value <= 0.1
-    assert Ball(workload, n=n - 1, privacy=PureDP(0.5)).predicted_rmse.value > 0.1
+    assert mechanisms.Ball(workload, n=n, privacy=PureDP(0.5)).predicted_rmse.value <= 0.1
+    assert mechanisms.Ball(workload, n=n - 1, privacy=PureDP(0.5)).predicted_rmse.value > 0.1
 
 
 def test_gaussian_projection_oracle():
@@ -85,8 +76,8 @@ def test_gaussian_projection_oracle():
     )
     workload = RandomSigns(200, 100, 0)
     n = math.ceil(upper.gaussian_projection(100, rho=0.5, alpha=0.2))
-    inner = Gaussian(workload, n=n, privacy=ZCDP(0.5))
-    assert Projected(inner).predicted_rmse.value <= 0.2
+    inner = mechanisms.Gaussian(workload, n=n, privacy=ZCDP(0.5))
+    assert mechanisms.Projected(inner).predicted_rmse.value <= 0.2
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 20])
@@ -94,10 +85,10 @@ def test_gaussian_projection_oracle():
 def test_mechanisms_do_not_err_more_than_the_closed_forms(d, n):
     workload, privacy = SecondMoments(d), PureDP(0.7)
     root = math.sqrt(workload.n_queries)
-    mechanism = SecondMoment(workload, n=n, privacy=privacy)
+    mechanism = mechanisms.SecondMoment(workload, n=n, privacy=privacy)
     bound = second_moment_error(d, n=n, epsilon=0.7)
     assert mechanism.predicted_rmse.value * root <= bound * (1 + 1e-12)
-    covariance = Covariance(workload, n=n, privacy=privacy)
+    covariance = mechanisms.Covariance(workload, n=n, privacy=privacy)
     # For the error of the mean, the mechanism takes the root mean square, and the theorem takes the
     # expectation, which is smaller.
     excess = 2 * (math.sqrt(d * (d + 1)) - d) * 2 / (n * 0.35)
@@ -130,7 +121,7 @@ def test_older_bounds_are_worse_by_their_powers():
 
 def test_online_theorem_and_the_construction_here():
     """Theorem 3.3 implies Theorem 3.8; the construction of the library has a smaller error."""
-    rule, n, k, beta = SparseMultiplicativeWeights(4), 10**9, 1000, 0.05
+    rule, n, k, beta = mechanisms.SparseMultiplicativeWeights(4), 10**9, 1000, 0.05
     privacy = ApproxDP(0.5, 1e-6)
     alpha = theorems.online_accuracy(rule.bound, n=n, queries=k, privacy=privacy, beta=beta)
     logs = math.log(4 / 1e-6) * math.log(k / beta)
@@ -143,11 +134,13 @@ def test_online_theorem_and_the_construction_here():
 @pytest.mark.parametrize("privacy", [PureDP(1.0), ApproxDP(1.0, 1e-6)])
 def test_iterative_theorem_bounds_the_construction(privacy):
     size, count, n, beta = 16, 20, 10**7, 0.05
-    rule = MultiplicativeWeights(size)
+    rule = mechanisms.MultiplicativeWeights(size)
     alpha = theorems.iterative_accuracy(rule.bound, n=n, queries=count, privacy=privacy, beta=beta)
     rng = np.random.default_rng(0)
     queries = [DenseQuery(row) for row in rng.random((count, size))]
-    built = IterativeConstruction(rule, EnumeratedQueries(queries), n=n, privacy=privacy, beta=beta)
+    built = mechanisms.IterativeConstruction(
+        rule, EnumeratedQueries(queries), n=n, privacy=privacy, beta=beta
+    )
     assert built.accuracy <= alpha * (1 + 1e-9)
     if isinstance(privacy, PureDP):
         updates = rule.bound(alpha / 2)
@@ -165,7 +158,7 @@ def test_smooth_rates():
     assert large == theorems.smooth_accuracy(2, 4, n=10_000, **at)
 
 
-BOUND = MultiplicativeWeights(9).bound
+BOUND = mechanisms.MultiplicativeWeights(9).bound
 RULE = {"n": 5, "queries": 3, "privacy": PureDP(1.0), "beta": 0.1}
 
 

@@ -7,15 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies import (
-    Ball,
-    Box,
-    CrossPolytope,
-    Ellipsoid,
-    NuclearBall,
-    VPolytope,
-    neighbour_body,
-)
+from geomdp import bodies
 from geomdp.bounds.widths import count_error, urysohn, volume_radii
 from geomdp.geometry import gaussian_width, volume_radius
 from geomdp.mechanisms import Cone, KNorm, Laplace
@@ -23,18 +15,18 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Histogram, Marginals, Means, Prefixes, RandomSigns, SecondMoment
 
 
-def hull(points: np.ndarray) -> VPolytope:
-    return VPolytope(np.vstack([points, -points]))
+def hull(points: np.ndarray) -> bodies.VPolytope:
+    return bodies.VPolytope(np.vstack([points, -points]))
 
 
 RNG = np.random.default_rng(5)
 BODIES = [
-    Box.centred(np.ones(5)),
-    Box.centred(2.0 ** -np.arange(6)),
-    Ball(4, 1.7),
-    CrossPolytope(6, 2.0),
-    Ellipsoid(RNG.normal(size=(5, 3))),
-    NuclearBall(3),
+    bodies.Box.centred(np.ones(5)),
+    bodies.Box.centred(2.0 ** -np.arange(6)),
+    bodies.Ball(4, 1.7),
+    bodies.CrossPolytope(6, 2.0),
+    bodies.Ellipsoid(RNG.normal(size=(5, 3))),
+    bodies.NuclearBall(3),
     hull(RNG.normal(size=(9, 4))),
     hull(RNG.normal(size=(40, 8))),
     hull(RNG.normal(size=(6, 2)) @ RNG.normal(size=(2, 5))),
@@ -43,15 +35,15 @@ BODIES = [
 
 def test_urysohn_oracle():
     """The cube [-1, 1]^5 has the volume radius 1.43473, and Urysohn's bound is 1.875."""
-    width = gaussian_width(Box.centred(np.ones(5))).value
+    width = gaussian_width(bodies.Box.centred(np.ones(5))).value
     np.testing.assert_allclose(urysohn(width, 5), 1.875, rtol=1e-12)
-    last = volume_radii(Box.centred(np.ones(5)))[-1]
+    last = volume_radii(bodies.Box.centred(np.ones(5)))[-1]
     np.testing.assert_allclose(last.lower, 1.43473, rtol=1e-5)
     np.testing.assert_allclose(last.upper, 1.875, rtol=1e-12)
 
 
 def test_urysohn_is_tight_for_balls():
-    radii = volume_radii(Ball(6, 3.0), rng=0)
+    radii = volume_radii(bodies.Ball(6, 3.0), rng=0)
     np.testing.assert_allclose([r.lower for r in radii], 3.0, rtol=1e-8)
     np.testing.assert_allclose(radii[-1].upper, 3.0, rtol=1e-12)
 
@@ -79,7 +71,7 @@ def test_closed_volumes_are_met(body):
 
 def test_points_of_a_nuclear_ball_stay_inside():
     """The ball is a cylinder of volume pi / sqrt 2 over a disc of traceless matrices (JL-COV)."""
-    radii = volume_radii(NuclearBall(2), rng=3)
+    radii = volume_radii(bodies.NuclearBall(2), rng=3)
     exact = (math.pi / math.sqrt(2) / (4 * math.pi / 3)) ** (1 / 3)
     assert 0.7 * exact < radii[-1].lower <= exact * (1 + 1e-8)
 
@@ -109,7 +101,7 @@ WORKLOADS = [
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_no_mechanism_is_below_the_bound(workload):
     """The error of additive noise is the same for all real counts, so the bound applies to it."""
-    radii = volume_radii(neighbour_body(workload, Adjacency.ADD_REMOVE), 0)
+    radii = volume_radii(bodies.neighbour_body(workload, Adjacency.ADD_REMOVE), 0)
     for radius in radii:
         # 8 e^2 = 59.11244879...
         expected = radius.dimension * radius.lower / (59.11244879 * 0.5)
@@ -131,8 +123,8 @@ def test_no_mechanism_is_below_the_bound(workload):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (Box(np.zeros(2), np.ones(2)), "body must be symmetric"),
-        (Box.centred(np.zeros(2)), "body must have more than one point"),
+        (bodies.Box(np.zeros(2), np.ones(2)), "body must be symmetric"),
+        (bodies.Box.centred(np.zeros(2)), "body must have more than one point"),
     ],
 )
 def test_bad_bodies_are_refused(body, message):
