@@ -110,6 +110,26 @@ def rejected(path: Path, document: Document, reason: str = ".") -> None:
         bounds.check_certificate(path)
 
 
+def forged_is_rejected(bound: bounds.Bound, folder: Path, change: Callable[[Document], object]):
+    """Assert that the checker confirms a bound, and rejects it after a change of the last rung."""
+    path = saved(bound, folder)
+    document = json.loads(path.read_text())
+    assert bounds.check_certificate(path).records == bound.value
+    change(document["rungs"][-1])
+    document["lower_bound"] = document["rungs"][-1]["last"]
+    rejected(path, document)
+
+
+#: Changes of any rung with a scale.
+FORGED_RUNG: dict[str, Callable[[Document], object]] = {
+    "scale": lambda rung: rung.update(scale=rung["scale"] * 1.001),
+    "first": lambda rung: rung.update(first=rung["first"] - 1),
+    "last": lambda rung: rung.update(last=rung["last"] + 1),
+    "copies": lambda rung: rung.update(copies=rung["copies"] + 1),
+    "many copies": lambda rung: rung.update(copies=10**6),
+}
+
+
 @pytest.mark.parametrize("name", BOUNDS)
 def test_certificates_are_confirmed(name, tmp_path):
     bound = BOUNDS[name]()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -146,37 +144,6 @@ def test_the_failure_of_a_deadly_cell_counts_the_deaths(allowed):
     assert f"the worker died in every run of this cell (runs: {allowed + 1})" in (
         outcome.traceback or ""
     )
-
-
-@pytest.mark.slow
-def test_the_sweep_itself_killed_resumes_on_the_cluster(tmp_path, machines):
-    machines.start_scheduler()
-    machines.start_worker()
-    path = tmp_path / "s.sqlite"
-    child = subprocess.Popen(
-        [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), machines.address],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-    )
-    with child:
-        assert child.stdout is not None
-        for _ in range(1 + 30):
-            assert child.stdout.readline(), "the sweep ended before it could be killed"
-        os.kill(child.pid, signal.SIGKILL)
-    time.sleep(0.1)
-    cells = trivial_sweep.SWEEP.cells()
-    with Store(path, trivial_sweep.code()) as store:
-        done = store.contents(cells).completed
-        assert 30 <= done < len(cells)
-        seen: list[Outcome[Any]] = []
-        cluster = DaskCluster(machines.address)
-        resumed = run_sweep(
-            trivial_sweep.compute, trivial_sweep.SWEEP, store, cluster, observe=seen.append
-        )
-        assert len(seen) == len(cells) - done
-    with Store(tmp_path / "straight.sqlite", trivial_sweep.code()) as store:
-        straight = run_sweep(trivial_sweep.compute, trivial_sweep.SWEEP, store)
-    pd.testing.assert_frame_equal(resumed.table(), straight.table(), check_exact=True)
 
 
 def test_an_address_without_scheduler_is_named(tmp_path, machines):

@@ -308,13 +308,6 @@ def test_draws_of_a_cell_are_those_of_its_seed(tmp_path, pair):
 
 #: Most lines that the command prints.
 MOST_LINES = 60
-#: The command on one script.
-TOY = """
-from experiments import __main__ as command_line
-command_line.SCRIPTS = ("tests.experiments.toy_script",)
-if __name__ == "__main__":
-    command_line.app()
-"""
 
 
 @contextmanager
@@ -345,11 +338,6 @@ def passes(command: list[str], folder: Path) -> float:
     assert figures.is_relative_to(folder)
     assert [*figures.glob("*.png")]
     return seconds
-
-
-def test_a_toy_command_passes_beside_busy_processes(tmp_path):
-    with busy(2):
-        passes(["-c", TOY], tmp_path)
 
 
 @pytest.mark.slow

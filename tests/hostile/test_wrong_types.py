@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import geomdp as gd
-from geomdp import audit, mechanisms
+from geomdp import audit, bounds, mechanisms
 from geomdp.audit.scores import fisher_score, null_space_score, outcome_score
 from geomdp.data import Schema, count_records, encode, source_of
 from geomdp.geometry import sampling
@@ -43,40 +43,26 @@ TAKE_A_BODY: list[Callable[[object], object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("function", TAKE_A_BODY)
-@pytest.mark.parametrize("wrong", [5, "ball", None, [[1.0, 2.0]]])
-def test_what_is_no_body_is_named(function, wrong):
-    with pytest.raises(ValueError, match=f"body must be a Body, got {type(wrong).__name__}"):
-        function(wrong)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        gd.noise.half_widths,
-        simultaneous_half_widths,
-        gd.plotting.draw_noise,
-    ],
-)
-def test_what_is_no_noise_is_named(function):
-    with pytest.raises(ValueError, match="noise must be a Noise, got Ball"):
-        function(gd.bodies.Ball(2))
-
-
-def test_what_is_no_part_of_a_noise_is_named():
-    with pytest.raises(ValueError, match="parts must be a sequence of Part, got float"):
-        MappedNoise([1.0])
-    with pytest.raises(ValueError, match="levels must be a sequence of Level, got float"):
-        gd.noise.RecursiveNoise([1.0], 1.0)
-
-
 def test_other_arguments_are_named():
-    with pytest.raises(ValueError, match="halfspace must be a Halfspace, got Ball"):
-        gd.plotting.draw_hyperplane(gd.bodies.Ball(2), None)
-    with pytest.raises(ValueError, match="schema must be a Schema, got dict"):
-        chosen_columns({"a": bool}, None)
-    with pytest.raises(ValueError, match="workload must be text such as"):
-        parse_workload(5, {})
+    for call, words in (
+        (lambda: MappedNoise([1.0]), "parts must be a sequence of Part, got float"),
+        (lambda: gd.noise.RecursiveNoise([1.0], 1.0), "levels must be a sequence of Level, got"),
+        (lambda: parse_workload(5, {}), "workload must be text such as"),
+        (lambda: Schema(("smoker",)), "columns must be declarations of columns, got 'smoker'"),
+        (lambda: bounds.certify(["text"], **PROBLEM), "families must be a PackingFamily"),
+        (lambda: bounds.certify(3, **PROBLEM), "families must be a list"),
+        (lambda: bounds.packing_search(WORKLOAD, **PROBLEM, metric="l2"), "metric must be MeanL2"),
+        (
+            lambda: bounds.orthogonal_lines_error(WORKLOAD, 10, epsilon=1.0, metric="l2"),
+            "metric must be MeanL2, RMS",
+        ),
+        (
+            lambda: bounds.Bound(1.0, bounds.Side.LOWER, "a statement", "text"),
+            "assumptions must be a tuple of sentences",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
 
 
 WORKLOAD = gd.workloads.Histogram(3)
@@ -89,9 +75,11 @@ SCHEMA = Schema.from_dict({"smoker": bool})
 SOURCE = source_of(pd.DataFrame({"smoker": [True]}))
 SCALES = gd.AboveThreshold(0.0, privacy=PURE).scales
 LAW = audit.SparseVectorLaw([0.0], SCALES, 1)
+PROBLEM = {"epsilon": 1.0, "alpha": 0.1}
 
 #: For each argument, calls that pass `wrong` as this argument.
 CALLS = {
+    "body": TAKE_A_BODY,
     "ledger": [
         lambda wrong: LAPLACE.release(RECORDS, ledger=wrong),
         lambda wrong: gd.AboveThreshold(0.0, privacy=PURE, ledger=wrong),
@@ -106,16 +94,28 @@ CALLS = {
         lambda wrong: gd.IterativeConstruction(RULE, QUERIES, n=10**6, privacy=PURE, design=wrong)
     ],
     "noise": [
+        *(gd.noise.half_widths, simultaneous_half_widths, gd.plotting.draw_noise),
         lambda wrong: gd.SmoothSummary(1, n=100, smoothness=1, privacy=PURE, noise=wrong),
         lambda wrong: audit.audit_noise(wrong, WORKLOAD, LAPLACE.guarantee, trials=16),
     ],
+    "halfspace": [lambda wrong: gd.plotting.draw_hyperplane(wrong, None)],
     "schema": [
+        lambda wrong: chosen_columns(wrong, None),
         lambda wrong: gd.SmoothSummary(1, n=100, smoothness=1, privacy=PURE, schema=wrong),
         lambda wrong: encode([], wrong, SCHEMA.universe()),
         lambda wrong: count_records(SOURCE, wrong, SCHEMA.workload("histogram")),
     ],
     "source": [lambda wrong: count_records(wrong, SCHEMA, SCHEMA.workload("histogram"))],
     "workload": [
+        lambda wrong: bounds.packing_search(wrong, **PROBLEM),
+        lambda wrong: bounds.orthogonal_lines_bound(wrong, **PROBLEM),
+        lambda wrong: bounds.query_lines_bound(wrong, **PROBLEM),
+        lambda wrong: bounds.instance_optimality(wrong, **PROBLEM),
+        lambda wrong: bounds.orthogonal_lines_error(wrong, 10, epsilon=1.0),
+        lambda wrong: bounds.additive_noise_error(wrong, 10, epsilon=1.0),
+        lambda wrong: bounds.Packing(wrong, np.arange(3), np.eye(3, dtype=np.int64)),
+        lambda wrong: strategies_for(wrong, LaplaceCells()),
+        lambda wrong: strategies_for(wrong, SimplexCells()),
         lambda wrong: count_records(SOURCE, SCHEMA, wrong),
         lambda wrong: audit.audit_noise(LAPLACE.noise, wrong, LAPLACE.guarantee, trials=16),
     ],
@@ -126,6 +126,9 @@ CALLS = {
     ],
     "prior": [lambda wrong: predict_on_prior(LAPLACE, wrong, 2)],
     "pairs": [lambda wrong: audit.audit_pairs([wrong], PURE, trials=16)],
+    "effort": [lambda wrong: bounds.packing_search(WORKLOAD, **PROBLEM, effort=wrong)],
+    "elements": [lambda wrong: bounds.single_elements(WORKLOAD, wrong, np.arange(3), "by hand")],
+    "metric": [lambda wrong: bounds.greedy_separated(np.eye(3), wrong, 0.5)],
     "first": [lambda wrong: audit.law_learner(wrong, LAW)],
     "second": [lambda wrong: audit.law_learner(LAW, wrong)],
     "scales": [lambda wrong: audit.SparseVectorLaw([0.0], wrong, 1)],
@@ -144,17 +147,6 @@ CALLS = {
 def test_a_wrong_type_is_a_value_error_that_names_the_argument(name, call, wrong):
     with pytest.raises(ValueError, match=f"^{name} must be an? \\w+, got {type(wrong).__name__}"):
         call(wrong)
-
-
-def test_a_schema_of_other_things_than_columns_is_a_value_error():
-    with pytest.raises(ValueError, match="columns must be declarations of columns, got 'smoker'"):
-        Schema(("smoker",))
-
-
-@pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()])
-def test_strategies_of_something_else_than_a_workload_are_a_value_error(cells):
-    with pytest.raises(ValueError, match="workload must be a Workload, got str"):
-        strategies_for("marginals", cells)
 
 
 @pytest.mark.parametrize("wrong", ["1-DP", 1.0, None])
