@@ -1,4 +1,4 @@
-"""Public names have docstrings, whose parameters agree with the signatures in names and order."""
+"""Public names have docstrings that fit their signatures, and examples that run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half-vectorisation, affine hulls and diagonal matrices."""
+"""Numerical helpers: half-vectors, affine hulls, diagonal matrices, bisection, compilation."""
 
 from __future__ import annotations
 

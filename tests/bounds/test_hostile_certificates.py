@@ -395,6 +395,8 @@ def test_the_checker_rounds_as_the_library_does():
 
 
 # --- damaged .npz files ---------------------------------------------------------------------
+#
+# `zipfile` and NumPy raise many kinds of exceptions for damaged files, and warn about some.
 
 
 #: An array in NumPy's format. Eight bytes name the format and its version. The length of the header

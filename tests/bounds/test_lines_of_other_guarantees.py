@@ -1,4 +1,4 @@
-"""Under zCDP and (epsilon, delta)-DP, bounds from lines hold and are close to the best error."""
+"""Under zCDP and (epsilon, delta)-DP, bounds from lines hold and false claims are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packings and their certificates agree with lemmas JL-L6 and JL-L7, and bad input is refused."""
+"""Packings agree with lemmas JL-L6 and JL-L7; the search finds no worse ones than textbooks."""
 
 from __future__ import annotations
 

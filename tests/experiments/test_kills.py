@@ -1,4 +1,4 @@
-"""After kill -9 or Ctrl-C, stored cells remain, and the resumed sweep equals one never stopped."""
+"""After kill -9 or Ctrl-C, stored cells remain; a resumed or parallel sweep equals a plain one."""
 
 from __future__ import annotations
 

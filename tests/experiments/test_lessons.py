@@ -1,4 +1,4 @@
-"""The commands find the lessons and serve them; `test_lessons_sliders` runs them."""
+"""The commands serve the lessons; pictures fit, and a step of a control computes little."""
 
 from __future__ import annotations
 

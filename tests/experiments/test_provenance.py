@@ -1,4 +1,4 @@
-"""Edits of the code behind a result change its hashes. New file names or comments do not."""
+"""Edits of the code that a result reaches change its hashes. New names or comments do not."""
 
 from __future__ import annotations
 

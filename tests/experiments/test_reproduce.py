@@ -1,4 +1,4 @@
-"""Figures are drawn from the CSV alone, and no figure is written after a failure."""
+"""Figures are drawn from the CSV alone, and never after a failure; an open goal is no failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store returns the outcomes that it recorded, and does not change files that are no stores."""
+"""Stores return what they recorded; sweeps go on after interrupts and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constructors refuse impossible arguments by a `ValueError` that names the argument."""
+"""Constructors refuse impossible arguments and name them; they raise only documented errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures show what is drawn, all of it in view. Arguments that do not fit are refused."""
+"""Pictures show all that is drawn; outlines have known areas; arguments that misfit are refused."""
 
 from __future__ import annotations
 
