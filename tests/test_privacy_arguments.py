@@ -203,12 +203,8 @@ CALLS: list[partial[Any]] = [
 ]
 #: Classes of results and plans. No noise is calibrated to their fields, so they need no row.
 RESULTS = {
-    advice.Impossible,
-    advice.LeastBudget,
-    advice.Plan,
-    audit.AuditResult,
-    InstanceOptimality,
-}
+    advice.Impossible, advice.LeastBudget, advice.Plan, audit.AuditResult, InstanceOptimality,
+}  # fmt: skip
 #: Functions whose `privacy` makes a definition from a number: see the test of it.
 MAKERS = {gd.budget_for: {"privacy"}}
 

@@ -106,14 +106,10 @@ def test_one_count_by_laplace_noise_from_rho_1_634_and_by_geometric_noise_from_1
         assert (geometric < gaussian) is wins
 
 
-@pytest.mark.parametrize(
-    ("asked", "stated", "left"),
-    [
-        (ZCDP(12.5), ZCDP(12.5), {"rho": 0.0}),
-        (ApproxDP(5.0, 1e-9), PureDP(5.0), {"epsilon": 0.0, "delta": 1e-9}),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("asked", "stated", "left"), [
+    (ZCDP(12.5), ZCDP(12.5), {"rho": 0.0}),
+    (ApproxDP(5.0, 1e-9), PureDP(5.0), {"epsilon": 0.0, "delta": 1e-9}),
+], ids=str)  # fmt: skip
 def test_a_release_states_and_spends_what_is_proved(asked, stated, left):
     mechanism = advise(ONE_QUERY, n=200, privacy=asked, exact_only=True).best
     with Ledger(asked) as ledger:
@@ -181,17 +177,13 @@ def test_gaussian_noise_on_a_large_universe_proves_nothing():
     assert isinstance(additive_within(advice.best), mechanisms.Recursive)
 
 
-@pytest.mark.parametrize(
-    ("workload", "known"),
-    [
-        (ChosenTables(dict.fromkeys(LETTERS, 2), [("a", "b"), ("c",)]), True),
-        # The tables use more than 22 columns, and not every pair of columns has a table.
-        (ChosenTables(dict.fromkeys(LETTERS, 2), pairwise(LETTERS)), False),
-        (MarginalTables([2] * 30, 2), True),
-        (MarginalTables([2, 3, 4], 2), True),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("workload", "known"), [
+    (ChosenTables(dict.fromkeys(LETTERS, 2), [("a", "b"), ("c",)]), True),
+    # The tables use more than 22 columns, and not every pair of columns has a table.
+    (ChosenTables(dict.fromkeys(LETTERS, 2), pairwise(LETTERS)), False),
+    (MarginalTables([2] * 30, 2), True),
+    (MarginalTables([2, 3, 4], 2), True),
+], ids=str)  # fmt: skip
 def test_the_best_gaussian_noise_on_residuals_is_known_for_few_sets(workload, known):
     assert mechanisms.ResidualGaussian(workload, n=1, privacy=ZCDP(0.5)).is_best is known
     # Under add/remove there is a closed form.
@@ -252,15 +244,11 @@ def test_a_net_takes_the_better_of_two_noises():
         assert isinstance(chosen.inner.inner, kind)
 
 
-@pytest.mark.parametrize(
-    ("workload", "delta"),
-    [
-        pytest.param(RandomSigns(30, 400, 0), 1e-6, marks=pytest.mark.ci),
-        (SecondMoment(4), 1e-3),
-        (Marginals(5, 2), 1e-3),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("workload", "delta"), [
+    pytest.param(RandomSigns(30, 400, 0), 1e-6, marks=pytest.mark.ci),
+    (SecondMoment(4), 1e-3),
+    (Marginals(5, 2), 1e-3),
+], ids=str)  # fmt: skip
 def test_noise_of_an_ellipsoid_is_advised_for_few_dimensions(workload, delta):
     """It is the best between pure noise, for a tiny delta, and Gaussian noise (X-ED)."""
     privacy = ApproxDP(1.0, delta)

@@ -140,16 +140,12 @@ def test_a_millionth_of_the_noise_in_a_long_workload():
     assert not audited(M, lambda draws: draws, 2000, seed=0).refuted
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "known"),
-    [
-        (mechanisms.Laplace(SQUARE, n=10, privacy=ONE), True),
-        (mechanisms.KNorm(SQUARE, n=10, privacy=ONE, exact=True), True),
-        (mechanisms.Cone(SQUARE, n=10, privacy=ONE), False),
-        (mechanisms.Matrix(SQUARE, n=10, privacy=ONE), False),
-    ],
-    ids=lambda value: type(value).__name__,
-)
+@pytest.mark.parametrize(("mechanism", "known"), [
+    (mechanisms.Laplace(SQUARE, n=10, privacy=ONE), True),
+    (mechanisms.KNorm(SQUARE, n=10, privacy=ONE, exact=True), True),
+    (mechanisms.Cone(SQUARE, n=10, privacy=ONE), False),
+    (mechanisms.Matrix(SQUARE, n=10, privacy=ONE), False),
+], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_densities_are_taken_where_they_are_stated(mechanism, known):
     assert (stated_density(mechanism.noise) is not None) is known
 

@@ -311,14 +311,10 @@ def test_false_alarms_of_renyi_tests_stay_below_the_level():
     binomial_below(sum(found.rho_lower_bound > rho for found in results), audits, level / 2)
 
 
-@pytest.mark.parametrize(
-    ("claim", "law"),
-    [
-        (PureDP(1.0), lambda epsilon: [randomised_response(bit, epsilon) for bit in (1, 0)]),
-        (ZCDP(0.5), lambda rho: [gaussian(x, 1.0) for x in (0.0, math.sqrt(2 * rho))]),
-    ],
-    ids=["pure", "zcdp"],
-)
+@pytest.mark.parametrize(("claim", "law"), [
+    (PureDP(1.0), lambda epsilon: [randomised_response(bit, epsilon) for bit in (1, 0)]),
+    (ZCDP(0.5), lambda rho: [gaussian(x, 1.0) for x in (0.0, math.sqrt(2 * rho))]),
+], ids=["pure", "zcdp"])  # fmt: skip
 @pytest.mark.statistical
 def test_the_smallest_violation_is_where_audits_begin_to_refute(claim, law):
     """At 0.8 of the excess nearly no audit refutes, at 1.5 times nearly each does."""

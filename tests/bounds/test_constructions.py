@@ -204,15 +204,11 @@ def test_projected_identity_of_the_sheet(width, attributes):
         assert np.linalg.norm(tensors[i] - tensors[j]) == pytest.approx(expected, rel=1e-13)
 
 
-@pytest.mark.parametrize(
-    "family",
-    [
-        MarginalBlocks(12, 2, 4, greedy_code(8, 2), bounds.ReedSolomon(7, 3, 2)),
-        MarginalBlocks(15, 2, 4, greedy_code(5, 2), bounds.ReedSolomon(7, 6, 2)),
-        MarginalBlocks(10, 3, 4, greedy_code(2, 1), bounds.ReedSolomon(3, 3, 2)),
-    ],
-    ids=["one word", "two words", "width 3"],
-)
+@pytest.mark.parametrize("family", [
+    MarginalBlocks(12, 2, 4, greedy_code(8, 2), bounds.ReedSolomon(7, 3, 2)),
+    MarginalBlocks(15, 2, 4, greedy_code(5, 2), bounds.ReedSolomon(7, 6, 2)),
+    MarginalBlocks(10, 3, 4, greedy_code(2, 1), bounds.ReedSolomon(3, 3, 2)),
+], ids=["one word", "two words", "width 3"])  # fmt: skip
 def test_listed_marginal_blocks_are_separated(family):
     records = block_records(family, family.functions.words())
     elements, rows = np.unique(records.reshape(-1, family.attributes), axis=0, return_inverse=True)

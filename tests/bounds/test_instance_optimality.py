@@ -66,19 +66,11 @@ def test_the_packing_at_one_scale_is_lemma_7():
     assert found.lower == math.floor(copies / 0.9)
 
 
-@pytest.mark.parametrize(
-    ("workload", "alpha", "error", "message"),
-    [
-        (
-            workloads.Histogram(9),
-            0.5,
-            SideConditionError,
-            "alpha must be below the diameter 0.471405",
-        ),
-        (workloads.Means(3), 0.1, workloads.WorkloadSizeError, "at most 2\\^26 answers"),
-        (workloads.Histogram(9), 0.0, ValueError, "alpha must be a finite number above 0"),
-    ],
-)
+@pytest.mark.parametrize(("workload", "alpha", "error", "message"), [
+    (workloads.Histogram(9), 0.5, SideConditionError, "alpha must be below the diameter 0.471405"),
+    (workloads.Means(3), 0.1, workloads.WorkloadSizeError, "at most 2\\^26 answers"),
+    (workloads.Histogram(9), 0.0, ValueError, "alpha must be a finite number above 0"),
+])  # fmt: skip
 def test_side_conditions_are_named(workload, alpha, error, message):
     with pytest.raises(error, match=message):
         instance_optimality(workload, epsilon=1.0, alpha=alpha)

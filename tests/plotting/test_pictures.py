@@ -250,16 +250,12 @@ def face_count(outline: Outline) -> int:
     return len(np.unique(normals.round(6) + 0.0, axis=0))
 
 
-@pytest.mark.parametrize(
-    ("body", "volume", "vertices", "edges", "faces"),
-    [
-        (BOX, 24.0, 8, 12, 6),
-        (gd.bodies.CrossPolytope(3), 4 / 3, 6, 12, 8),
-        # The last point lies inside the hull of the others, so it is no vertex.
-        (gd.bodies.VPolytope(np.vstack([np.zeros(3), np.eye(3), np.full(3, 0.2)])), 1 / 6, 4, 6, 4),
-    ],
-    ids=["box", "cross-polytope", "simplex"],
-)
+@pytest.mark.parametrize(("body", "volume", "vertices", "edges", "faces"), [
+    (BOX, 24.0, 8, 12, 6),
+    (gd.bodies.CrossPolytope(3), 4 / 3, 6, 12, 8),
+    # The last point lies inside the hull of the others, so it is no vertex.
+    (gd.bodies.VPolytope(np.vstack([np.zeros(3), np.eye(3), np.full(3, 0.2)])), 1 / 6, 4, 6, 4),
+], ids=["box", "cross-polytope", "simplex"])  # fmt: skip
 def test_polytopes_are_drawn_exactly(body, volume, vertices, edges, faces):
     outline = shadow_outline(body, np.eye(3))
     assert solid_volume(outline) == pytest.approx(volume, rel=1e-12)
