@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable
 from functools import cache
@@ -17,13 +16,13 @@ from geomdp.advice.bracket import lower_bounds
 from geomdp.bounds.count_risks import LONGEST
 from geomdp.workloads import Explicit, Workload
 from tests.bounds.best_mechanism import least_count_error, least_error
-from tests.bounds.test_checker import rejected, saved
+from tests.bounds.test_checker import forged_rungs_are_rejected
 
 ONE_QUERY = Explicit(np.array([[0.0, 1.0]]))
 
 
-@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("steps", [1, 2, 3, 5, 9, 16, 27, 40])
+@pytest.mark.parametrize("epsilon", [0.02, 0.5, 3.0])
+@pytest.mark.parametrize("steps", [1, 2, 5, 16, 40])
 def test_the_mean_error_is_that_of_the_best_mechanism(steps, epsilon):
     """Whole numbers suffice as outputs, because the loss |y - t| is linear between them."""
     if epsilon * steps > 64:
@@ -33,8 +32,8 @@ def test_the_mean_error_is_that_of_the_best_mechanism(steps, epsilon):
     assert best * (1 - 1e-5) <= bounds.private_line(steps, epsilon, 1).risk <= best * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize(("steps", "fine"), [(1, 16), (2, 16), (3, 16), (5, 16), (8, 16), (40, 2)])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize(("steps", "fine"), [(1, 16), (3, 16), (8, 16), (40, 2)])
 def test_the_squared_error_is_that_of_the_best_mechanism(steps, epsilon, fine):
     """Outputs h = 1 / `fine` apart raise the least squared error by at most h^2 / 4."""
     best = least_count_error(steps, epsilon, 2, 1 / fine)
@@ -42,8 +41,8 @@ def test_the_squared_error_is_that_of_the_best_mechanism(steps, epsilon, fine):
     assert 0.97 * (best - 1 / (4 * fine**2)) <= risk <= best * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize("n", [1, 2, 6, 13, 21, 34, 40])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("n", [1, 2, 13, 40])
 def test_one_query_needs_the_records_of_the_best_mechanism(n, epsilon):
     """The bound excludes n records for an error 1% below the best one, but not for one above it."""
     best = least_count_error(n, epsilon, 1) / n
@@ -140,34 +139,35 @@ def huge(known: dict[str, Any]) -> None:
     known["allowances"][1] -= 2.0**56
 
 
-FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
-    "1% more": lambda known: raised(known, 0.01),
+def agreeing(rung: dict[str, Any]) -> None:
+    """Raise the risk, and with it the scale and the bound.
+
+    So the only fault is that the allowances violate the condition of the proof.
+    """
+    known = rung["known"][-1]
+    assert max(known["allowances"]) < known["risk"]
+    raised(known, 0.01)
+    rung["scale"] *= 1.01
+    rung["last"] = math.floor(rung["scale"] / 0.05)
+
+
+#: Changes of the last line of a rung.
+FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a millionth more": lambda known: raised(known, 1e-6),
     "one allowance": moved,
     "rounding errors": huge,
     "risk above its sum": lambda known: known.update(risk=known["risk"] * (1 + 1e-12)),
     "no allowances": lambda known: known.pop("allowances"),
     "one allowance less": lambda known: known["allowances"].pop(),
-    "another prior": lambda known: known.update(
-        prior=[1 / len(known["prior"])] * len(known["prior"])
-    ),
+    "another prior": lambda known: known.update(prior=[1 / len(p := known["prior"])] * len(p)),
 }
 
 
-@pytest.mark.parametrize("change", FORGED)
-def test_forged_allowances_are_rejected(change, tmp_path):
-    bound = bounds.orthogonal_lines_bound(
-        ONE_QUERY, epsilon=0.5, alpha=0.05, metric=bounds.MeanL2()
-    )
-    path = saved(bound, tmp_path)
-    assert bounds.check_certificate(path).records == bound.value
-    document = json.loads(path.read_text())
-    rung = document["rungs"][-1]
-    assert max(rung["known"][-1]["allowances"]) < rung["known"][-1]["risk"]
-    FORGED[change](rung["known"][-1])
-    if change == "1% more":
-        # The scale and the bound are raised to agree with the raised risk. So the only remaining
-        # fault is that the allowances violate the condition of the proof.
-        rung["scale"] *= 1.01
-        rung["last"] = document["lower_bound"] = math.floor(rung["scale"] / 0.05)
-    rejected(path, document)
+def test_forged_allowances_are_rejected(tmp_path):
+    metric = bounds.MeanL2()
+    bound = bounds.orthogonal_lines_bound(ONE_QUERY, epsilon=0.5, alpha=0.05, metric=metric)
+    lines = {
+        name: lambda rung, change=change: change(rung["known"][-1])
+        for name, change in FORGED.items()
+    }
+    forged_rungs_are_rejected(bound, tmp_path, {"1% more": agreeing, **lines})

@@ -26,7 +26,7 @@ from geomdp.bounds.problem import Problem
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Histogram, MarginalTables, Prefixes, RandomSigns, Workload
 from tests.bounds.best_mechanism import least_error
-from tests.bounds.test_checker import FORGED_RUNG, forged_is_rejected, saved
+from tests.bounds.test_checker import FORGED_RUNG, forged_rungs_are_rejected, saved
 
 METRICS: tuple[bounds.Metric, ...] = (bounds.MeanL2(), bounds.RMS())
 KINDS: tuple[type[GuessedElements], ...] = (SeparatedElements, DistantElements)
@@ -210,17 +210,15 @@ FORGED_DISTANT: dict[str, Callable[[dict[str, Any]], None]] = {
     "distance rounded up": lambda rung: rung.update(distance=rung["distance"] * (1 + 1e-11)),
     "the other type": lambda rung: rung["family"].update(type="separated elements"),
 }
-ALL_FORGED = [
-    pytest.param(kind, change, id=f"{kind.__name__}: {name}")
-    for kind, own in zip(KINDS, (FORGED_SEPARATED, FORGED_DISTANT), strict=True)
-    for name, change in (FORGED | own).items()
-]
 
 
-@pytest.mark.parametrize(("kind", "change"), ALL_FORGED)
-def test_forged_elements_are_rejected(kind, change, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [(SeparatedElements, FORGED | FORGED_SEPARATED), (DistantElements, FORGED | FORGED_DISTANT)],
+)
+def test_forged_elements_are_rejected(kind, changes, tmp_path):
     bound = bound_of(kind, Histogram(16), Problem(0.1, 0.02, bounds.MeanL2()))
-    forged_is_rejected(bound, tmp_path, change)
+    forged_rungs_are_rejected(bound, tmp_path, changes)
 
 
 def test_the_checker_rounds_the_distance_of_elements_down(tmp_path):
