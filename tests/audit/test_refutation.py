@@ -63,7 +63,7 @@ def test_laplace_passes_and_half_the_noise_does_not(epsilon, seed):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("privacy", "trials"),
     [
@@ -109,7 +109,7 @@ def randomised_response(bit, epsilon):
 def test_false_alarms_stay_below_the_level_where_the_claim_is_tight():
     # For randomised response, the claim holds with equality: for the bit 1 in one order of the
     # inputs, and for the bit 0 in the other order.
-    epsilon, level, audits = 1.0, 0.1, 1500
+    epsilon, level, audits = 1.0, 0.1, 600
     samples = randomised_response(1, epsilon), randomised_response(0, epsilon)
     alarms = sum(
         audit(*samples, PureDP(epsilon), trials=200, level=level, rng=seed).refuted
@@ -300,7 +300,7 @@ def test_gaussian_noise_that_understates_rho_a_little_is_refuted(rho, factor):
 @pytest.mark.statistical
 def test_false_alarms_of_renyi_tests_stay_below_the_level():
     """Gaussian noise attains its rho at every order. The first third of audits learns a score."""
-    level, audits, rho = 0.1, 400, 0.5
+    level, audits, rho = 0.1, 200, 0.5
     samples = gaussian(0.0, 1.0), gaussian(1.0, 1.0)
     results = [
         audit(*samples, ZCDP(rho), trials=400, level=level, rng=seed,

@@ -345,7 +345,7 @@ def test_false_alarms_of_a_search_stay_below_the_level():
         return lambda trials, rng: np.where(rng.random(trials) < truth, bit, 1 - bit)
 
     pairs = [Pair(f"copy {i}", respond(1), respond(0)) for i in range(4)]
-    level, audits = 0.1, 400
+    level, audits = 0.1, 200
     alarms = sum(
         audit_pairs(pairs, ONE, trials=256, level=level, rng=seed).refuted for seed in range(audits)
     )

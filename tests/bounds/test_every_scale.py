@@ -27,7 +27,7 @@ POWERS = [2.0**i for i in (-199, -66, -20, 0, 1, 2, 7, 66, 199)]
 SCALES = [1e-60, 1e-17, 0.1, 1.0, 3.0, 4.0, 10.0, 100.0, 1e17, 1e60]
 SMALL = bounds.Effort(elements=64, pool=64, datasets=64, exchanges=4)
 MATRICES: dict[str, np.ndarray] = {
-    "unit vectors": np.eye(16),
+    "unit vectors": np.eye(8),
     "one query": np.array([[0.0, 0.2, 1.0]]),
     "reals": np.random.default_rng(0).normal(size=(5, 12)),
     # The differences are a thousandth or a millionth of the answers.

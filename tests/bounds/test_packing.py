@@ -189,9 +189,6 @@ def test_distances_count_replacements():
     np.testing.assert_allclose(packing.means, [W.answers(row) for row in multisets], rtol=1e-15)
 
 
-# --- monotonicity ----------------------------------------------------------------------------
-
-
 # --- side conditions -------------------------------------------------------------------------
 
 

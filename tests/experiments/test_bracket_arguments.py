@@ -264,17 +264,8 @@ def test_a_long_box_has_ceilings_far_below_those_of_its_width():
 
 
 def table(**changed: float) -> pd.DataFrame:
-    row = {
-        "workload": "A",
-        "error": "mean l2",
-        "lower": 9,
-        "upper": 40,
-        "norm": 10.0,
-        "all_lines": 9.5,
-        "own_lines": 8.0,
-        "volume": 14.5,
-        "row_products": 10.0,
-    }
+    row = {"workload": "A", "error": "mean l2", "lower": 9, "upper": 40, "norm": 10.0}
+    row |= {"all_lines": 9.5, "own_lines": 8.0, "volume": 14.5, "row_products": 10.0}
     return pd.DataFrame([row | changed])
 
 

@@ -52,13 +52,8 @@ def geometry_table(peer_seconds: float, own_seconds: float) -> pd.DataFrame:
     # In the first of five runs all take 100 times as long, in the third only geomdp does, and in
     # the last only the peers and the limit do.
     slow = [{**row, "seconds": 100 * row["seconds"]} for row in rows]
-    runs = [
-        slow,
-        rows,
-        [*slow[:1], *rows[1:4], *slow[4:]],
-        rows,
-        [*rows[:1], *slow[1:4], *rows[4:]],
-    ]
+    only_ours, only_peers = [*slow[:1], *rows[1:4], *slow[4:]], [*rows[:1], *slow[1:4], *rows[4:]]
+    runs = [slow, rows, only_ours, rows, only_peers]
     found = pd.DataFrame([{**row, "trial": k} for k, run in enumerate(runs) for row in run])
     limits = found.trial.map({0: 1.0, 1: 0.01, 2: 0.01, 3: 0.01, 4: 1.0})
     return found.assign(
@@ -94,12 +89,7 @@ def test_every_kind_of_work_has_a_limit(work):
 
 
 def test_smooth_and_sparse_goals_follow_their_rates():
-    seconds = {
-        Summed.GEOMDP: 1.0,
-        Summed.FOURIER: 12.0,
-        Summed.PASS: 0.1,
-        Summed.ADDITIONS: 0.15,
-    }
+    seconds = {Summed.GEOMDP: 1.0, Summed.FOURIER: 12.0, Summed.PASS: 0.1, Summed.ADDITIONS: 0.15}
     table = pd.DataFrame(
         {"task": Smooth.SUMMARY, "d": d, "size": size, "method": method, "seconds": each}
         for d, size in smooth.REQUIRED
@@ -131,18 +121,9 @@ def test_lifted_elliptopes_and_joint_tables_have_the_errors_of_the_formula_sheet
 
 def predictions(lifted: float, advised: float) -> pd.DataFrame:
     methods = {Method.LIFTED: lifted, Method.ADVISED: advised, Method.HIERARCHICAL: 1.0}
-    return pd.DataFrame(
-        {
-            "line": Line.SIXTEEN,
-            "n": 1,
-            "method": method,
-            "predicted": error,
-            "prediction": "exact",
-            "releases": 0,
-            "advised": "Projected(X)" if method == Method.ADVISED else "",
-        }
-        for method, error in methods.items()
-    )
+    table = pd.DataFrame([*methods.items()], columns=["method", "predicted"])
+    name = np.where(table.method == Method.ADVISED, "Projected(X)", "")
+    return table.assign(line=Line.SIXTEEN, n=1, prediction="exact", releases=0, advised=name)
 
 
 def test_lifted_elliptopes_are_compared_with_what_can_be_released():
@@ -219,24 +200,12 @@ def test_one_counting_query_is_open_until_advice_offers_geometric_noise():
 
 def measured(errors: dict[Method, float], line: Line, n: int) -> pd.DataFrame:
     """Measured errors with a standard error of 1%."""
-    return pd.DataFrame(
-        {
-            "line": line,
-            "n": n,
-            "method": method,
-            "mean_square": error**2,
-            "mean_square_stderr": 0.02 * error**2,
-            "releases": 100,
-            "predicted": error,
-            "predicted_stderr": 0.0,
-            "prediction": "exact",
-            "sampler": "exact",
-            "goal": 1.0,
-            "excluded": 0.0,
-            "advised": "Shrunk(X)" if method == Method.ADVISED else "",
-        }
-        for method, error in errors.items()
-    )
+    table = pd.DataFrame([*errors.items()], columns=["method", "predicted"])
+    squares = table.predicted**2
+    shown = {"predicted_stderr": 0.0, "prediction": "exact", "sampler": "exact"}
+    name = np.where(table.method == Method.ADVISED, "Shrunk(X)", "")
+    table = table.assign(mean_square=squares, mean_square_stderr=0.02 * squares, advised=name)
+    return table.assign(line=line, n=n, releases=100, goal=1.0, excluded=0.0, **shown)
 
 
 def test_advice_that_measures_above_the_least_is_an_open_goal():
@@ -304,15 +273,9 @@ def test_simple_strategies_are_between_matrix_and_joint_table(levels, k):
     ],
 )
 def test_large_tables_fail_their_claim_beyond_a_limit(changed, passed):
-    row = {
-        "columns": 100,
-        "levels": "2",
-        "width": 3,
-        "neighbours": "replace-one",
-        "answers": 1e6,
-        "peak_gib": 0.3,
-        "noise": "0.5-zCDP; noise correctly rounded to multiples of 2^-4",
-    }
+    row = {"columns": 100, "levels": "2", "width": 3, "neighbours": "replace-one"}
+    noise = "0.5-zCDP; noise correctly rounded to multiples of 2^-4"
+    row |= {"answers": 1e6, "peak_gib": 0.3, "noise": noise}
     assert many_columns.is_practical(pd.Series(row | changed)).passed is passed
 
 
@@ -336,16 +299,9 @@ def test_the_claim_on_strategies_fails_above_a_simpler_one():
 
 def test_the_frontier_says_what_chains_would_reach():
     errors = {Source.MATRIX: 1.0, Source.TIGHT_CONE: 0.6, Source.KNORM: 0.48, Source.ALL: 0.2}
-    table = pd.DataFrame(
-        {
-            "line": Line.BINARY,
-            "source": source,
-            "mean_square": error**2,
-            "mean_square_stderr": 0.0,
-            "releases": 100,
-        }
-        for source, error in errors.items()
-    )
+    squares = [(source, error**2) for source, error in errors.items()]
+    table = pd.DataFrame(squares, columns=["source", "mean_square"])
+    table = table.assign(line=Line.BINARY, mean_square_stderr=0.0, releases=100)
     (goal,) = accuracy_frontier.goals(table)
     assert not goal.reached
     assert goal.measured == pytest.approx(0.6)
@@ -353,18 +309,10 @@ def test_the_frontier_says_what_chains_would_reach():
 
 
 def brackets(upper: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "draw": [0, 1, 2],
-            "workload": ["A", "B", "C"],
-            "error": "mean l2",
-            "epsilon": [0.1, 1.0, 10.0],
-            "alpha": 0.1,
-            "lower": [9, 9, 0],
-            "upper": [20, upper, 19],
-            "guarantee": "pure",
-        }
-    )
+    columns = ["draw", "workload", "epsilon", "lower", "upper"]
+    rows = [(0, "A", 0.1, 9, 20), (1, "B", 1.0, 9, upper), (2, "C", 10.0, 0, 19)]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(error="mean l2", alpha=0.1, guarantee="pure")
 
 
 def test_brackets_are_judged_by_their_median_and_their_widest():
@@ -388,11 +336,5 @@ def test_random_workloads_are_the_same_in_every_run():
         records = first.universe.sample(20, 0)
         np.testing.assert_array_equal(first.evaluate(records), again.evaluate(records))
         assert first.l2_diameter() > 0
-    assert {random_question(draw)[0] for draw in range(1, COUNT + 1)} == {
-        0.02,
-        0.1,
-        0.3,
-        1.0,
-        3.0,
-        10.0,
-    }
+    asked = {random_question(draw)[0] for draw in range(1, COUNT + 1)}
+    assert asked == {0.02, 0.1, 0.3, 1.0, 3.0, 10.0}

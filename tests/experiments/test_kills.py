@@ -322,12 +322,12 @@ def busy(count: int) -> Iterator[None]:
             burner.wait()
 
 
-def passes(command: list[str], folder: Path) -> float:
-    """Run ``reproduce --quick`` in a new folder, check how it ends, and return the seconds."""
+def passes(folder: Path) -> float:
+    """Run the first command in a new folder, check how it ends, and return the seconds."""
     folders = ["--results", str(folder / "results"), "--figures", str(folder / "figures")]
-    arguments = [sys.executable, *command, "reproduce", "--quick", *folders]
+    command = [sys.executable, "-m", "experiments", "reproduce", "--quick", *folders]
     start = time.perf_counter()
-    done = subprocess.run(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     seconds = time.perf_counter() - start
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()
@@ -342,10 +342,10 @@ def passes(command: list[str], folder: Path) -> float:
 
 @pytest.mark.slow
 def test_the_first_command_passes_ten_times_beside_busy_processes(tmp_path):
-    command = ["-m", "experiments"]
-    alone = passes(command, tmp_path / "alone")
+    """The times are printed, and no test depends on them: run this file with -n 0 -s -m slow."""
+    alone = passes(tmp_path / "alone")
     print(f"\nalone: {alone:.0f} s")
     with busy(2):
         for run in range(10):
-            seconds = passes(command, tmp_path / str(run))
+            seconds = passes(tmp_path / str(run))
             print(f"beside two busy processes: {seconds:.0f} s, {seconds / alone:.2f} times")
