@@ -27,10 +27,7 @@ def pytest_collection_finish() -> None:
 
 #: Files with tests of ten seconds and more. They run first: a long test at the end would leave the
 #: other processes idle.
-LONGEST = (
-    "tests/test_contributing.py",
-    "tests/test_experiments.py",
-)
+LONGEST = ("tests/test_contributing.py", "tests/test_experiments.py")
 
 
 @pytest.hookimpl(trylast=True)  # runs after pytest has removed the tests that are not selected

@@ -35,12 +35,7 @@ from geomdp.advice.comparison import (
     rank,
     ready_to_release,
 )
-from geomdp.advice.setting import (
-    UNLIMITED,
-    InapplicableError,
-    Setting,
-    UntriedError,
-)
+from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting, UntriedError
 from geomdp.bodies import SlabBody
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.projected import STANDARD_ERRORS

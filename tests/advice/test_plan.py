@@ -15,12 +15,7 @@ from geomdp.advice.advisor import plan_of
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import MarginalTables, Prefixes, RandomSigns, SecondMoment
 
-WORKLOADS = [
-    MarginalTables([2, 3, 2], 2),
-    Prefixes(16),
-    RandomSigns(6, 20, 0),
-    SecondMoment(3),
-]
+WORKLOADS = [MarginalTables([2, 3, 2], 2), Prefixes(16), RandomSigns(6, 20, 0), SecondMoment(3)]
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -10,19 +10,9 @@ import pytest
 from scipy.linalg import hadamard
 
 from geomdp import bounds
-from geomdp.bounds.code_packings import (
-    CodeWords,
-    MarginalBlocks,
-    greedy_code,
-    prime_at_most,
-)
+from geomdp.bounds.code_packings import CodeWords, MarginalBlocks, greedy_code, prime_at_most
 from geomdp.bounds.packings import exact_separated
-from geomdp.bounds.random_signs import (
-    RandomSignSets,
-    rate,
-    reed_solomon_sets,
-    singletons,
-)
+from geomdp.bounds.random_signs import RandomSignSets, rate, reed_solomon_sets, singletons
 from geomdp.workloads import Marginals, RandomSigns
 from tests.stats import binomial_below
 

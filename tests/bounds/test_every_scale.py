@@ -74,7 +74,7 @@ SCALED: dict[str, list[Callable[[Workload, float, bounds.Metric], bounds.Bound]]
     ],
     "orthogonal_lines_bound": [lines_of(p) for p in (PureDP(0.3), ZCDP(0.05), ApproxDP(0.3, 1e-6))],
     "query_lines_bound": [
-        lambda W, alpha, metric: bounds.query_lines_bound(W, epsilon=0.3, alpha=alpha),
+        lambda W, alpha, metric: bounds.query_lines_bound(W, epsilon=0.3, alpha=alpha)
     ],
 }
 #: The functions whose workloads have a fixed scale.

@@ -12,15 +12,7 @@ import pytest
 
 from experiments.catalogue import SCRIPTS
 from experiments.guide.mathematics import to_html
-from experiments.theorems import (
-    THEOREMS,
-    UNCLAIMED,
-    UNREFUTED,
-    Paper,
-    cited,
-    resolve,
-    shown_by,
-)
+from experiments.theorems import THEOREMS, UNCLAIMED, UNREFUTED, Paper, cited, resolve, shown_by
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "paper_figures"

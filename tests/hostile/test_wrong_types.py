@@ -15,10 +15,7 @@ from geomdp.data import Schema, count_records, encode, source_of
 from geomdp.geometry import sampling
 from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler
-from geomdp.mechanisms.additive_noise.strategy_mechanism import (
-    best_design,
-    strategies_for,
-)
+from geomdp.mechanisms.additive_noise.strategy_mechanism import best_design, strategies_for
 from geomdp.mechanisms.base import FixedDataset, predict_on_prior
 from geomdp.mechanisms.strategies.design import LaplaceCells, SimplexCells
 from geomdp.noise.knorm import MappedNoise

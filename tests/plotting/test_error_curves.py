@@ -16,12 +16,7 @@ from matplotlib.colors import to_hex
 import geomdp as gd
 from geomdp.advice import Quantity
 from geomdp.plotting import error_curve
-from geomdp.plotting.error_curves import (
-    EXCLUDED_COLOUR,
-    NOTHING_EXCLUDED,
-    ErrorCurve,
-    draw_table,
-)
+from geomdp.plotting.error_curves import EXCLUDED_COLOUR, NOTHING_EXCLUDED, ErrorCurve, draw_table
 
 W = gd.workloads.MarginalTables({"a": 2, "b": 2, "c": 2}, k=2)
 
