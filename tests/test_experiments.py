@@ -26,14 +26,11 @@ from tests.readme import commands
 #: Scripts that the first command of the README leaves out, because they need packages of an extra
 #: that the command does not install.
 LEFT_OUT = {
-    "experiments.privacy.planted_faults",
-    "experiments.mutants.mutants",
-    "experiments.privacy.audit_power",
-    "experiments.benchmarks.accuracy_table",
-    "experiments.benchmarks.geometry",
-    "experiments.benchmarks.exact",
+    "experiments.privacy.planted_faults", "experiments.mutants.mutants",
+    "experiments.privacy.audit_power", "experiments.benchmarks.accuracy_table",
+    "experiments.benchmarks.geometry", "experiments.benchmarks.exact",
     "experiments.benchmarks.release",
-}
+}  # fmt: skip
 
 
 def test_the_first_command_of_the_readme_runs_all_other_scripts():

@@ -22,33 +22,27 @@ def test_correct_samples_pass_for_a_hundred_seeds():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(
-    "check",
-    [
-        lambda rng: stats.ks_uniform(rng.random(2000) ** 1.3),
-        lambda rng: stats.ks_uniform(rng.random(2000) + 0.1),
-        lambda rng: stats.ks_same(rng.random(3000), rng.random(3000) ** 1.5),
-        lambda rng: stats.mean_agrees(rng.standard_normal((4000, 2)) + np.array([0, 0.15]), 0.0),
-        lambda rng: stats.mean_at_most(rng.random(4000), 0.45),
-    ],
-)
+@pytest.mark.parametrize("check", [
+    lambda rng: stats.ks_uniform(rng.random(2000) ** 1.3),
+    lambda rng: stats.ks_uniform(rng.random(2000) + 0.1),
+    lambda rng: stats.ks_same(rng.random(3000), rng.random(3000) ** 1.5),
+    lambda rng: stats.mean_agrees(rng.standard_normal((4000, 2)) + np.array([0, 0.15]), 0.0),
+    lambda rng: stats.mean_at_most(rng.random(4000), 0.45),
+])  # fmt: skip
 def test_wrong_samples_fail_for_a_hundred_seeds(check):
     for seed in RNG_SEEDS:
         with pytest.raises(AssertionError):
             check(np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        lambda: stats.ks_uniform(np.zeros(100)),
-        lambda: stats.mean_agrees(np.ones(1000), 1.001),
-        lambda: stats.mean_agrees(np.full(1000, np.nan), 0.0),
-        lambda: stats.binomial_above(230, 1000, 0.3),
-        lambda: stats.binomial_below(375, 1000, 0.3),
-        lambda: stats.binomial_agrees(375, 1000, 0.3),
-    ],
-)
+@pytest.mark.parametrize("check", [
+    lambda: stats.ks_uniform(np.zeros(100)),
+    lambda: stats.mean_agrees(np.ones(1000), 1.001),
+    lambda: stats.mean_agrees(np.full(1000, np.nan), 0.0),
+    lambda: stats.binomial_above(230, 1000, 0.3),
+    lambda: stats.binomial_below(375, 1000, 0.3),
+    lambda: stats.binomial_agrees(375, 1000, 0.3),
+])  # fmt: skip
 def test_given_wrong_numbers_fail(check):
     with pytest.raises(AssertionError):
         check()

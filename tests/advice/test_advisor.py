@@ -310,25 +310,22 @@ def built(name, value, step=None, mechanism=BALL, stderr=0.0):
     return Built(ROWS[name], step, mechanism, prediction, mechanism.guarantee.sampler, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("trials", "names"),
-    [
-        ([("Cone", 2.0), ("Ball", 1.0), ("Laplace", 3.0)], ["Ball", "Cone", "Laplace"]),
-        # What follows noise must be worth it.
-        ([("Ball", 1.0), ("Ball", 0.995, SHRUNK)], ["Ball"]),
-        ([("Ball", 1.0), ("Ball", 0.98, SHRUNK)], ["Shrunk(Ball)"]),
-        ([("Cone", 0.996), ("Ball", 0.995, SHRUNK)], ["Shrunk(Ball)"]),
-        # The simpler wins a tie.
-        ([("Laplace", 1.0 + 1e-6), ("Matrix", 1.0)], ["Laplace"]),
-        ([("Laplace", 1.0 + 1e-4), ("Matrix", 1.0)], ["Matrix"]),
-        # The exact sampler wins a tie.
-        ([("KNorm", 1.0, None, CHAIN, 0.01), ("Ball", 1.02)], ["Ball"]),
-        ([("KNorm", 1.0, None, CHAIN, 0.01), ("Ball", 1.04)], ["KNorm"]),
-        # The correctly rounded noise wins a tie.
-        ([("KNorm", 1.0, None, IN_FLOAT64), ("Ball", 1.0 + 1e-6)], ["Ball"]),
-        ([("KNorm", 1.0, None, IN_FLOAT64), ("Ball", 1.0 + 1e-4)], ["KNorm"]),
-    ],
-)
+@pytest.mark.parametrize(("trials", "names"), [
+    ([("Cone", 2.0), ("Ball", 1.0), ("Laplace", 3.0)], ["Ball", "Cone", "Laplace"]),
+    # What follows noise must be worth it.
+    ([("Ball", 1.0), ("Ball", 0.995, SHRUNK)], ["Ball"]),
+    ([("Ball", 1.0), ("Ball", 0.98, SHRUNK)], ["Shrunk(Ball)"]),
+    ([("Cone", 0.996), ("Ball", 0.995, SHRUNK)], ["Shrunk(Ball)"]),
+    # The simpler wins a tie.
+    ([("Laplace", 1.0 + 1e-6), ("Matrix", 1.0)], ["Laplace"]),
+    ([("Laplace", 1.0 + 1e-4), ("Matrix", 1.0)], ["Matrix"]),
+    # The exact sampler wins a tie.
+    ([("KNorm", 1.0, None, CHAIN, 0.01), ("Ball", 1.02)], ["Ball"]),
+    ([("KNorm", 1.0, None, CHAIN, 0.01), ("Ball", 1.04)], ["KNorm"]),
+    # The correctly rounded noise wins a tie.
+    ([("KNorm", 1.0, None, IN_FLOAT64), ("Ball", 1.0 + 1e-6)], ["Ball"]),
+    ([("KNorm", 1.0, None, IN_FLOAT64), ("Ball", 1.0 + 1e-4)], ["KNorm"]),
+])  # fmt: skip
 def test_ties(trials, names):
     ranked = rank([built(*trial) for trial in trials])
     assert [trial.name for trial in ranked][: len(names)] == names
@@ -561,16 +558,13 @@ class TestProjection:
         assert answers.min() >= -1e-12
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        *(({"privacy": bad}, "must be PureDP, ApproxDP or ZCDP") for bad in (1.0, None, "pure")),
-        *(({"n": bad}, "n must be a whole number") for bad in (0, -1, 1.5, True, math.nan)),
-        ({"adjacency": "replace-one"}, "adjacency"),
-        ({"workload": Explicit(np.ones((2, 3)))}, "constant"),
-        *(({"effort": bad}, "effort must be") for bad in (0.0, -1.0, math.nan, math.inf)),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    *(({"privacy": bad}, "must be PureDP, ApproxDP or ZCDP") for bad in (1.0, None, "pure")),
+    *(({"n": bad}, "n must be a whole number") for bad in (0, -1, 1.5, True, math.nan)),
+    ({"adjacency": "replace-one"}, "adjacency"),
+    ({"workload": Explicit(np.ones((2, 3)))}, "constant"),
+    *(({"effort": bad}, "effort must be") for bad in (0.0, -1.0, math.nan, math.inf)),
+])  # fmt: skip
 def test_refusals(arguments, message):
     with pytest.raises(ValueError, match=message):
         advise(**({"workload": Marginals(2, 1), "n": 5, "privacy": PureDP(1.0)} | arguments))

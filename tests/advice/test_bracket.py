@@ -344,17 +344,14 @@ def test_every_value_of_n_below_the_lower_bound_is_excluded(monkeypatch):
     assert reach == found.lower.records
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((Histogram(4), 0.0, 0.1), "epsilon must be a finite number above 0"),
-        ((Histogram(4), 1.0, math.nan), "alpha must be a finite number above 0"),
-        ((Histogram(4), 1.0, 0.1, 2.0), "metric must be MeanL2, RMS or WorstCase, got 2.0"),
-        ((Histogram(4), 1.0, 0.1, bounds.RMS(), "x"), "adjacency must be one of"),
-        ((Histogram(1), 1.0, 0.1), "sensitivity that is finite and above 0"),
-        (("x", 1.0, 0.1), "workload must be a Workload"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ((Histogram(4), 0.0, 0.1), "epsilon must be a finite number above 0"),
+    ((Histogram(4), 1.0, math.nan), "alpha must be a finite number above 0"),
+    ((Histogram(4), 1.0, 0.1, 2.0), "metric must be MeanL2, RMS or WorstCase, got 2.0"),
+    ((Histogram(4), 1.0, 0.1, bounds.RMS(), "x"), "adjacency must be one of"),
+    ((Histogram(1), 1.0, 0.1), "sensitivity that is finite and above 0"),
+    (("x", 1.0, 0.1), "workload must be a Workload"),
+])  # fmt: skip
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         sample_complexity_bracket(*arguments)

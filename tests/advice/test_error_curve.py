@@ -124,18 +124,15 @@ def test_other_guarantees_have_gaussian_noise_and_a_bound(privacy):
         assert least / 4 < excluded[excluded.n >= n].rmse.max() < least
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+@pytest.mark.parametrize(("arguments", "message"), [
         *(
             ({"ns": ns}, "ns must be")
             for ns in ([100], [100, 100], [1000, 100], [0, 10], [1.5, 10])
         ),
-        ({"privacy": 1.0}, "privacy must be"),
-        ({"records": np.zeros((0, 3), dtype=np.int64)}, "at least 1 record, got 0"),
-        ({"records": np.full((2, 3), 9)}, "row 0"),
-    ],
-)
+    ({"privacy": 1.0}, "privacy must be"),
+    ({"records": np.zeros((0, 3), dtype=np.int64)}, "at least 1 record, got 0"),
+    ({"records": np.full((2, 3), 9)}, "row 0"),
+])  # fmt: skip
 def test_refusals(arguments, message):
     with pytest.raises(ValueError, match=message):
         error_table(W, **({"ns": NS, "privacy": PRIVACY} | arguments))

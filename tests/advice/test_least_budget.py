@@ -171,18 +171,15 @@ def test_the_data_sets_of_the_proof_are_as_far_apart_as_it_says():
     assert both.certificate == ConfidentAnswers(2, 42)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"targets": []}, "at least 1 target"),
-        ({"targets": [HalfWidth(0.1, ["region"])]}, "over must be the columns of a table"),
-        ({"targets": [HalfWidth(0.1, 31)]}, "over must be a whole number"),
-        ({"targets": [RootMeanSquare(2.0)]}, "any budget meets them"),
-        ({"targets": [0.1]}, "each of targets"),
-        ({"n": 0}, "n must be"),
-        ({"privacy": lambda budget: budget}, "privacy must make"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    ({"targets": []}, "at least 1 target"),
+    ({"targets": [HalfWidth(0.1, ["region"])]}, "over must be the columns of a table"),
+    ({"targets": [HalfWidth(0.1, 31)]}, "over must be a whole number"),
+    ({"targets": [RootMeanSquare(2.0)]}, "any budget meets them"),
+    ({"targets": [0.1]}, "each of targets"),
+    ({"n": 0}, "n must be"),
+    ({"privacy": lambda budget: budget}, "privacy must make"),
+])  # fmt: skip
 def test_bad_arguments_are_refused(change, said):
     with pytest.raises(ValueError, match=said):
         gd.budget_for(TABLES, **({"n": 100, "targets": [RootMeanSquare(0.1)]} | change))

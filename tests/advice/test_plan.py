@@ -44,14 +44,11 @@ def plan():
     return plan_of(advise(Prefixes(16), n=200, privacy=PureDP(1.0)))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"workload": Prefixes(17)}, "workload must be the one that was planned for"),
-        ({"privacy": PureDP(2.0)}, r"privacy must be the one .* 1-DP, got 2-DP"),
-        ({"adjacency": Adjacency.ADD_REMOVE}, "adjacency must be the one"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"workload": Prefixes(17)}, "workload must be the one that was planned for"),
+    ({"privacy": PureDP(2.0)}, r"privacy must be the one .* 1-DP, got 2-DP"),
+    ({"adjacency": Adjacency.ADD_REMOVE}, "adjacency must be the one"),
+])  # fmt: skip
 def test_a_plan_is_for_one_question(plan, change, message):
     asked = {"workload": Prefixes(16), "n": 200, "privacy": PureDP(1.0)} | change
     with pytest.raises(ValueError, match=message):
@@ -69,19 +66,16 @@ def test_a_plan_is_not_overwritten(plan, tmp_path):
         load_plan(path)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n": 0}, "n must be"),
-        ({"n": "5"}, "must hold a plan with"),
-        ({"extra": 1}, "must hold a plan with"),
-        ({"mechanism": None}, "must hold a plan with"),
-        ({"weights": 1.0}, "must hold a plan with"),
-        ({"max_rows_per_person": 2.0}, "must hold a plan with"),
-        ({"parameters": {"epsilon": "1"}}, "must hold a plan with"),
-        ({"mechanism": "projected-jl"}, "plan must name a mechanism, got 'projected-jl'"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"n": 0}, "n must be"),
+    ({"n": "5"}, "must hold a plan with"),
+    ({"extra": 1}, "must hold a plan with"),
+    ({"mechanism": None}, "must hold a plan with"),
+    ({"weights": 1.0}, "must hold a plan with"),
+    ({"max_rows_per_person": 2.0}, "must hold a plan with"),
+    ({"parameters": {"epsilon": "1"}}, "must hold a plan with"),
+    ({"mechanism": "projected-jl"}, "plan must name a mechanism, got 'projected-jl'"),
+])  # fmt: skip
 def test_edited_plans_are_refused(plan, change, message, tmp_path):
     path = tmp_path / "plan.json"
     save_plan(plan, path)

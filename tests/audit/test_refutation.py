@@ -64,17 +64,14 @@ def test_laplace_passes_and_half_the_noise_does_not(epsilon, seed):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(
-    ("privacy", "trials"),
-    [
-        # With half the noise, the true delta of the first claim exceeds the claimed delta by only
-        # 0.01, so the audit needs more outputs.
-        (ApproxDP(1.0, 1e-5), 600_000),
-        (ApproxDP(3.0, 1e-3), 60_000),
-        (ZCDP(0.5), TRIALS),
-        (ZCDP(2.0), TRIALS),
-    ],
-)
+@pytest.mark.parametrize(("privacy", "trials"), [
+    # With half the noise, the true delta of the first claim exceeds the claimed delta by only
+    # 0.01, so the audit needs more outputs.
+    (ApproxDP(1.0, 1e-5), 600_000),
+    (ApproxDP(3.0, 1e-3), 60_000),
+    (ZCDP(0.5), TRIALS),
+    (ZCDP(2.0), TRIALS),
+])  # fmt: skip
 def test_gaussian_passes_and_half_the_noise_does_not(privacy, trials, seed):
     scale = gaussian_scale(1.0, privacy)
     neighbours = np.zeros(3), np.array([0.0, 0.6, 0.8])
@@ -237,25 +234,22 @@ def drawn(outputs):
     return {"sample_a": outputs}
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        *(({"level": level}, "level must be above 0 and below 1") for level in (0.0, 1.0, -1e-6)),
-        ({"level": math.nan}, "level must be above 0 and below 1"),
-        ({"level": 5e-324}, "level must be at least 1e-300, got"),
-        ({"level": 1e-301}, "level must be at least 1e-300, got"),
-        *(({"trials": t}, "trials must be a whole number, at least 4") for t in (3, 0, 10.0)),
-        ({"score": lambda y: y[:-1]}, "a score must have shape"),
-        ({"score": lambda y: y[:, None]}, "a score must have shape"),
-        ({"score": lambda y: np.full(len(y), np.nan)}, "must not be NaN, got 50 of 50"),
-        (drawn(lambda trials, rng: np.zeros(trials - 1)), "a sampler must return 50 outputs"),
-        (drawn(lambda trials, rng: 0.0), "a sampler must return 50 outputs"),
-        (drawn(lambda trials, rng: [[1.0, 2.0]] * (trials - 1) + [[1.0]]), "must have one shape"),
-        (drawn(repeat(lambda data, rng: np.ones(rng.integers(1, 3)), None)), "must have one shape"),
-        (drawn(lambda trials, rng: np.ones((trials, 0))), "must hold at least 1 number"),
-        (drawn(lambda trials, rng: np.full(trials, "above")), "outputs must be numeric unless"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), [
+    *(({"level": level}, "level must be above 0 and below 1") for level in (0.0, 1.0, -1e-6)),
+    ({"level": math.nan}, "level must be above 0 and below 1"),
+    ({"level": 5e-324}, "level must be at least 1e-300, got"),
+    ({"level": 1e-301}, "level must be at least 1e-300, got"),
+    *(({"trials": t}, "trials must be a whole number, at least 4") for t in (3, 0, 10.0)),
+    ({"score": lambda y: y[:-1]}, "a score must have shape"),
+    ({"score": lambda y: y[:, None]}, "a score must have shape"),
+    ({"score": lambda y: np.full(len(y), np.nan)}, "must not be NaN, got 50 of 50"),
+    (drawn(lambda trials, rng: np.zeros(trials - 1)), "a sampler must return 50 outputs"),
+    (drawn(lambda trials, rng: 0.0), "a sampler must return 50 outputs"),
+    (drawn(lambda trials, rng: [[1.0, 2.0]] * (trials - 1) + [[1.0]]), "must have one shape"),
+    (drawn(repeat(lambda data, rng: np.ones(rng.integers(1, 3)), None)), "must have one shape"),
+    (drawn(lambda trials, rng: np.ones((trials, 0))), "must hold at least 1 number"),
+    (drawn(lambda trials, rng: np.full(trials, "above")), "outputs must be numeric unless"),
+])  # fmt: skip
 def test_what_is_no_audit_is_refused(changed, message):
     settings = {"sample_a": PAIR[0], "sample_b": PAIR[1], "trials": 100, "rng": 0, **changed}
     with pytest.raises(ValueError, match=message):

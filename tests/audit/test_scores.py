@@ -108,14 +108,11 @@ def test_a_large_public_coordinate_hides_no_leak_in_another(public, leak):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("kind", "public"),
-    [
-        *itertools.product([np.int64, np.uint64, np.float64], [0, 10**10, 2**53 - 2]),
-        (np.int64, 2**63 - 2),
-        (np.uint64, 2**64 - 2),
-    ],
-)
+@pytest.mark.parametrize(("kind", "public"), [
+    *itertools.product([np.int64, np.uint64, np.float64], [0, 10**10, 2**53 - 2]),
+    (np.int64, 2**63 - 2),
+    (np.uint64, 2**64 - 2),
+])  # fmt: skip
 def test_whole_numbers_have_no_rounding_errors(kind, public):
     """One coordinate holds a large public number plus a bit of the input."""
 

@@ -107,14 +107,11 @@ def test_blocks_are_as_far_apart_as_the_sheet_says(side):
 # --- lines, answers and data sets ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("measure", "lengths"),
-    [
-        (MEAN, [math.sqrt(5.0), math.sqrt(2.5)]),
-        (ROOT, [math.sqrt(5.0), math.sqrt(2.5)]),
-        (LARGEST, [3.0, 2.0]),
-    ],
-)
+@pytest.mark.parametrize(("measure", "lengths"), [
+    (MEAN, [math.sqrt(5.0), math.sqrt(2.5)]),
+    (ROOT, [math.sqrt(5.0), math.sqrt(2.5)]),
+    (LARGEST, [3.0, 2.0]),
+])  # fmt: skip
 def test_a_measure_is_that_of_each_row(measure, lengths):
     """The error of largest modulus is negative in the first row and positive in the second row."""
     found = measure.norm(np.array([[-3.0, 1.0], [-1.0, 2.0]]))
@@ -163,19 +160,15 @@ def test_what_is_just_allowed_is_accepted():
 
 MARGINALS = {"name": "marginals", "d": 3, "k": 1}
 REJECTED: dict[str, tuple[Callable[[], object], str]] = {
-    "21 generators": (
-        lambda: generators_of(part(generators=[[1, 0]] * 21)),
-        "more than 20 generators",
-    ),
+    "21 generators": (lambda: generators_of(part(generators=[[1, 0]] * 21)),
+                      "more than 20 generators"),
     "5 symbols": (lambda: verify_blocks(blocks_of(5), ROOT), "there are more symbols than words"),
     "a level too high": (lambda: answers_of(tables_of([2, 0])), "not level codes"),
     "a level too low": (lambda: answers_of(tables_of([-1, 0])), "not level codes"),
     "columns: a number": (lambda: answers_of(tables_of([0, 0], 2)), "columns does not have 1 axes"),
     "columns: a matrix": (lambda: answers_of(tables_of([0, 0], [[2], [3]])), "not have 1 axes"),
-    "two attributes": (
-        lambda: answers_of(part(workload=MARGINALS, elements=[[0, 1]])),
-        "elements do not have 3 attributes",
-    ),
+    "two attributes": (lambda: answers_of(part(workload=MARGINALS, elements=[[0, 1]])),
+                       "elements do not have 3 attributes"),
     **{
         f"pair {pair}": (
             lambda pair=pair: _lengths(lines_of([pair]), TRIANGLE),  # type: ignore[misc]
@@ -192,11 +185,9 @@ REJECTED: dict[str, tuple[Callable[[], object], str]] = {
         )
         for spacing, moment in ((0.0, 2), (1.1, 2), (2.0, 2), (0.5, 1))
     },
-    "one point": (
-        lambda: _known_risks(known_of(1, 1.0), Guarantee(1.0, 0.0, 0.0), 1, 2),
-        "a prior has one point only",
-    ),
-}
+    "one point": (lambda: _known_risks(known_of(1, 1.0), Guarantee(1.0, 0.0, 0.0), 1, 2),
+                  "a prior has one point only"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REJECTED)
@@ -319,23 +310,20 @@ def test_random_signs_have_no_more_sets_than_words(prime, degree):
 NO_GAP = 2 / (2 * 3)
 
 
-@pytest.mark.parametrize(
-    ("rho", "size", "first", "last", "message"),
-    [
-        (1.0, 1, 1, 5, None),
-        (1.5, 1, 1, 7, None),
-        # c copies of 2 records exclude 2 c to 2 c rho records. For rho = 1 odd numbers remain.
-        (1.0, 2, 2, 10, "not all numbers of records from 2 on"),
-        (1.5, 2, 2, 15, "not all numbers of records from 2 on"),  # 2 rho = 3 has no margin
-        (1.5 * (1 + 1e-12), 2, 2, 15, None),
-        # With rho = 1.26, one copy of 2 records excludes 2 only. Two copies exclude 4 and 5.
-        (1.26, 2, 4, 12, None),
-        (1.26, 2, 6, 12, "first could be below 6"),
-        (1.0, 1, 2, 12, "first could be below 2"),
-        (1 + (1 + 1e-12) * NO_GAP, 3, 6, 20, None),
-        (1 + (1 - 5e-15) * NO_GAP, 3, 6, 19, "not all numbers of records"),
-    ],
-)
+@pytest.mark.parametrize(("rho", "size", "first", "last", "message"), [
+    (1.0, 1, 1, 5, None),
+    (1.5, 1, 1, 7, None),
+    # c copies of 2 records exclude 2 c to 2 c rho records. For rho = 1 odd numbers remain.
+    (1.0, 2, 2, 10, "not all numbers of records from 2 on"),
+    (1.5, 2, 2, 15, "not all numbers of records from 2 on"),  # 2 rho = 3 has no margin
+    (1.5 * (1 + 1e-12), 2, 2, 15, None),
+    # With rho = 1.26, one copy of 2 records excludes 2 only. Two copies exclude 4 and 5.
+    (1.26, 2, 4, 12, None),
+    (1.26, 2, 6, 12, "first could be below 6"),
+    (1.0, 1, 2, 12, "first could be below 2"),
+    (1 + (1 + 1e-12) * NO_GAP, 3, 6, 20, None),
+    (1 + (1 - 5e-15) * NO_GAP, 3, 6, 19, "not all numbers of records"),
+])  # fmt: skip
 def test_the_excluded_numbers_of_records(rho, size, first, last, message):
     written = part(first=first, last=last)
     if message is None:

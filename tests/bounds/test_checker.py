@@ -299,15 +299,12 @@ def test_a_small_certificate_may_follow_a_large_one(tmp_path):
     assert bounds.check_certificate(path).records == 3
 
 
-@pytest.mark.parametrize(
-    ("sets", "reason"),
-    [
-        ({"type": "singletons", "log_count": -5.0}, "log_count is not above 0"),
-        ({"type": "greedy", "universe": 64, "size": 4}, "the family of sets 'greedy' is unknown"),
-        ({"type": "reed-solomon", "prime": 2**31 - 1, "size": 99, "degree": 99}, "union bound"),
-        ({"type": "singletons", "log_count": 10**400}, "log_count is not a finite number"),
-    ],
-)
+@pytest.mark.parametrize(("sets", "reason"), [
+    ({"type": "singletons", "log_count": -5.0}, "log_count is not above 0"),
+    ({"type": "greedy", "universe": 64, "size": 4}, "the family of sets 'greedy' is unknown"),
+    ({"type": "reed-solomon", "prime": 2**31 - 1, "size": 99, "degree": 99}, "union bound"),
+    ({"type": "singletons", "log_count": 10**400}, "log_count is not a finite number"),
+])  # fmt: skip
 def test_sets_beyond_all_sizes_are_rejected(sets, reason, tmp_path):
     path = saved(two_sets(), tmp_path)
     document = json.loads(path.read_text())
@@ -315,18 +312,15 @@ def test_sets_beyond_all_sizes_are_rejected(sets, reason, tmp_path):
     rejected(path, document, reason)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"metric": []},
-        {"adjacency": {}},
-        {"rungs": []},
-        {"rungs": [1]},
-        {"epsilon": "1"},
-        {"alpha": 10**400},
-        {"lower_bound": 10**400},
-    ],
-)
+@pytest.mark.parametrize("change", [
+    {"metric": []},
+    {"adjacency": {}},
+    {"rungs": []},
+    {"rungs": [1]},
+    {"epsilon": "1"},
+    {"alpha": 10**400},
+    {"lower_bound": 10**400},
+])  # fmt: skip
 def test_nonsense_is_rejected(change, tmp_path):
     path = saved(BOUNDS["Hamming"](), tmp_path)
     rejected(path, json.loads(path.read_text()) | change)

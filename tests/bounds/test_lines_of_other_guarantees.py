@@ -429,18 +429,15 @@ def test_packings_guesses_and_query_lines_prove_pure_bounds_only(argue, tmp_path
     rejected(altered(path, other), "prove bounds for pure privacy only")
 
 
-@pytest.mark.parametrize(
-    ("queries", "reason"),
-    [
-        ([0, 0], "not in increasing order"),
-        ([1, 0], "not in increasing order"),
-        ([-1], "queries are not numbers"),
-        ([31], "queries are not numbers"),
-        ([0.5], "not whole"),
-        ([], "queries is empty"),
-        ([1], "scale is|all differences are 0|first is"),
-    ],
-)
+@pytest.mark.parametrize(("queries", "reason"), [
+    ([0, 0], "not in increasing order"),
+    ([1, 0], "not in increasing order"),
+    ([-1], "queries are not numbers"),
+    ([31], "queries are not numbers"),
+    ([0.5], "not whole"),
+    ([], "queries is empty"),
+    ([1], "scale is|all differences are 0|first is"),
+])  # fmt: skip
 def test_wrong_sets_of_queries_are_rejected(tmp_path, queries, reason):
     matrix = np.array([[0.0, 1.0, 0.0], *([[0.0, 0.0, 0.1]] * 30)])
     bound = orthogonal_lines_bound(Explicit(matrix), epsilon=1.0, alpha=0.02, metric=WorstCase())

@@ -59,24 +59,21 @@ def certificate_of(bound: bounds.Bound) -> bounds.Certificate:
 # --- bounds and metrics ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "side", "text"),
-    [
-        (3.5, bounds.Side.LOWER, "> 3"),
-        (3.5, bounds.Side.UPPER, "<= 4"),
-        # With six digits, rounded to nearest, this lower bound would read "sc > 1e+11". This would
-        # claim too much.
-        (99_999_999_999.5, bounds.Side.LOWER, "> 99999999999"),
-        (12_345_678_901.0, bounds.Side.UPPER, "<= 12345678901"),
-        (999_999_999_999_999.0, bounds.Side.LOWER, "> 999999999999999"),
-        # From 10^15 on, bounds have six digits, rounded in the direction that keeps them true.
-        (1_234_567_800_000_001.0, bounds.Side.LOWER, "> 1.23456e+15"),
-        (1_234_567_800_000_001.0, bounds.Side.UPPER, "<= 1.23457e+15"),
-        (9.999999e300, bounds.Side.LOWER, "> 9.99999e+300"),
-        (9.999999e300, bounds.Side.UPPER, "<= 1e+301"),
-        (math.inf, bounds.Side.UPPER, "<= inf"),
-    ],
-)
+@pytest.mark.parametrize(("value", "side", "text"), [
+    (3.5, bounds.Side.LOWER, "> 3"),
+    (3.5, bounds.Side.UPPER, "<= 4"),
+    # With six digits, rounded to nearest, this lower bound would read "sc > 1e+11". This would
+    # claim too much.
+    (99_999_999_999.5, bounds.Side.LOWER, "> 99999999999"),
+    (12_345_678_901.0, bounds.Side.UPPER, "<= 12345678901"),
+    (999_999_999_999_999.0, bounds.Side.LOWER, "> 999999999999999"),
+    # From 10^15 on, bounds have six digits, rounded in the direction that keeps them true.
+    (1_234_567_800_000_001.0, bounds.Side.LOWER, "> 1.23456e+15"),
+    (1_234_567_800_000_001.0, bounds.Side.UPPER, "<= 1.23457e+15"),
+    (9.999999e300, bounds.Side.LOWER, "> 9.99999e+300"),
+    (9.999999e300, bounds.Side.UPPER, "<= 1e+301"),
+    (math.inf, bounds.Side.UPPER, "<= inf"),
+])  # fmt: skip
 def test_a_printed_bound_is_true(value, side, text):
     bound = bounds.Bound(value, side, "why")
     rounded = math.floor if side is bounds.Side.LOWER else math.ceil

@@ -120,13 +120,10 @@ def test_no_mechanism_is_below_the_bound(workload):
         assert mechanism.predicted_rmse.value * math.sqrt(workload.n_queries) > least
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (bodies.Box(np.zeros(2), np.ones(2)), "body must be symmetric"),
-        (bodies.Box.centred(np.zeros(2)), "body must have more than one point"),
-    ],
-)
+@pytest.mark.parametrize(("body", "message"), [
+    (bodies.Box(np.zeros(2), np.ones(2)), "body must be symmetric"),
+    (bodies.Box.centred(np.zeros(2)), "body must have more than one point"),
+])  # fmt: skip
 def test_bad_bodies_are_refused(body, message):
     with pytest.raises(ValueError, match=message):
         volume_radii(body)

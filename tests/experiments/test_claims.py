@@ -43,29 +43,25 @@ def table(exponent: float = -1.0, prediction: float = 1.0, stderr: float = 0.0) 
     return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "passed", "used"),
-    [
-        (claims.at_most([1.0, 3.0], [2.0, 3.0]), True, 1.0),
-        (claims.at_most(0.0, 1.0), True, 0.0),
-        (claims.below([1.0, 3.0], [2.0, 3.0]), False, 1.0),
-        (claims.at_least([8.0, 2.0], 2.0), True, 1.0),
-        (claims.at_least(math.inf, 1.0), True, 0.0),
-        (claims.above(2.0, 2.0), False, 1.0),
-        (claims.between([0.5, 1.0], -1.0, 1.0), True, 1.0),
-        (claims.between(1.5, -1.0, 1.0), False, 1.5),
-        (claims.not_rare([0.5, 1.0], 1e-6), True, math.log(0.5) / math.log(1e-6)),
-        (claims.not_rare(1e-6, 1e-6), False, 1.0),
-        (claims.at_most(math.nan, 1.0), False, BEYOND),
-        (claims.at_most(math.inf, 1.0), False, BEYOND),
-        (claims.at_least(0.0, 1.0), False, BEYOND),
-        (claims.not_rare(0.0, 1e-6), False, BEYOND),
-        (claims.each_case(True), True, NoLimit.EVERY_CASE),
-        (claims.in_order(False) & claims.at_most(1.0, 2.0), False, 0.5),
-        (claims.in_order(True) & claims.each_case(True), True, NoLimit.ORDER),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("verdict", "passed", "used"), [
+    (claims.at_most([1.0, 3.0], [2.0, 3.0]), True, 1.0),
+    (claims.at_most(0.0, 1.0), True, 0.0),
+    (claims.below([1.0, 3.0], [2.0, 3.0]), False, 1.0),
+    (claims.at_least([8.0, 2.0], 2.0), True, 1.0),
+    (claims.at_least(math.inf, 1.0), True, 0.0),
+    (claims.above(2.0, 2.0), False, 1.0),
+    (claims.between([0.5, 1.0], -1.0, 1.0), True, 1.0),
+    (claims.between(1.5, -1.0, 1.0), False, 1.5),
+    (claims.not_rare([0.5, 1.0], 1e-6), True, math.log(0.5) / math.log(1e-6)),
+    (claims.not_rare(1e-6, 1e-6), False, 1.0),
+    (claims.at_most(math.nan, 1.0), False, BEYOND),
+    (claims.at_most(math.inf, 1.0), False, BEYOND),
+    (claims.at_least(0.0, 1.0), False, BEYOND),
+    (claims.not_rare(0.0, 1e-6), False, BEYOND),
+    (claims.each_case(True), True, NoLimit.EVERY_CASE),
+    (claims.in_order(False) & claims.at_most(1.0, 2.0), False, 0.5),
+    (claims.in_order(True) & claims.each_case(True), True, NoLimit.ORDER),
+], ids=str)  # fmt: skip
 def test_a_verdict_says_how_near_its_limit_is(verdict, passed, used):
     assert verdict.passed is passed
     assert verdict.used == (used if isinstance(used, NoLimit) else pytest.approx(used))
@@ -111,16 +107,13 @@ def test_pooling_groups_by_the_keys_and_over_the_rest():
 
 # The relative standard error of a mean of 1000 Gamma(4)/4 squares is 1/sqrt(4000) = 1.6%. A root
 # that is 20% off has a square that is at least 36% off, which is more than 20 standard errors.
-@pytest.mark.parametrize(
-    ("prediction", "stderr", "agrees", "bounded"),
-    [
-        (1.0, 0.0, True, True),
-        (0.8, 0.0, False, False),
-        (1.2, 0.0, False, True),
-        (1.2, 0.2, True, True),
-        (3.0, 0.0, False, True),
-    ],
-)
+@pytest.mark.parametrize(("prediction", "stderr", "agrees", "bounded"), [
+    (1.0, 0.0, True, True),
+    (0.8, 0.0, False, False),
+    (1.2, 0.0, False, True),
+    (1.2, 0.2, True, True),
+    (3.0, 0.0, False, True),
+])  # fmt: skip
 def test_predictions_and_bounds(prediction, stderr, agrees, bounded):
     rows = table(prediction=prediction, stderr=stderr)
     claim = ex.agrees_with_prediction("x", "X", rows, POINT)
@@ -180,31 +173,25 @@ def test_roots_their_intervals_and_ratios():
     assert (relative.root, relative.root_stderr) == (0.25, pytest.approx(0.1 / 8))
 
 
-@pytest.mark.parametrize(
-    ("mean", "expected", "score"),
-    [
-        (ex.MeanSquare(4.5, 0.3, 100), (2.0,), 0.5 / 0.3),
-        # The square of an estimate 2 +- 0.1 is 4 +- 0.4, and hypot(0.3, 0.4) = 0.5.
-        (ex.MeanSquare(4.5, 0.3, 100), (2.0, 0.1), 1.0),
-        (ex.MeanSquare(4.0, 0.0, 2), (2.0 * (1 + 1e-15),), 0.0),
-        (ex.MeanSquare(4.0, 0.0, 2), (1.9,), math.inf),
-        (ex.MeanSquare(4.0, 0.0, 2), (2.1,), -math.inf),
-    ],
-)
+@pytest.mark.parametrize(("mean", "expected", "score"), [
+    (ex.MeanSquare(4.5, 0.3, 100), (2.0,), 0.5 / 0.3),
+    # The square of an estimate 2 +- 0.1 is 4 +- 0.4, and hypot(0.3, 0.4) = 0.5.
+    (ex.MeanSquare(4.5, 0.3, 100), (2.0, 0.1), 1.0),
+    (ex.MeanSquare(4.0, 0.0, 2), (2.0 * (1 + 1e-15),), 0.0),
+    (ex.MeanSquare(4.0, 0.0, 2), (1.9,), math.inf),
+    (ex.MeanSquare(4.0, 0.0, 2), (2.1,), -math.inf),
+])  # fmt: skip
 def test_deviation_counts_both_uncertainties(mean, expected, score):
     assert ex.deviation(mean, *expected) == pytest.approx(score)
 
 
-@pytest.mark.parametrize(
-    ("parts", "name"),
-    [
-        ((0.0, 0.1, 5), "value"),
-        ((math.nan, 0.1, 5), "value"),
-        ((1.0, -0.1, 5), "stderr"),
-        ((1.0, math.inf, 5), "stderr"),
-        ((1.0, 0.1, 1), "count"),
-    ],
-)
+@pytest.mark.parametrize(("parts", "name"), [
+    ((0.0, 0.1, 5), "value"),
+    ((math.nan, 0.1, 5), "value"),
+    ((1.0, -0.1, 5), "stderr"),
+    ((1.0, math.inf, 5), "stderr"),
+    ((1.0, 0.1, 1), "count"),
+])  # fmt: skip
 def test_mean_squares_check_their_parts(parts, name):
     with pytest.raises(ValueError, match=name):
         ex.MeanSquare(*parts)

@@ -264,14 +264,11 @@ def test_simple_strategies_are_between_matrix_and_joint_table(levels, k):
     assert matrix <= found * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(
-    ("changed", "passed"),
-    [
-        ({}, True),
-        ({"peak_gib": 8.1}, False),
-        ({"noise": "0.5-zCDP, replace-one; seeded: no privacy claim"}, False),
-    ],
-)
+@pytest.mark.parametrize(("changed", "passed"), [
+    ({}, True),
+    ({"peak_gib": 8.1}, False),
+    ({"noise": "0.5-zCDP, replace-one; seeded: no privacy claim"}, False),
+])  # fmt: skip
 def test_large_tables_fail_their_claim_beyond_a_limit(changed, passed):
     row = {"columns": 100, "levels": "2", "width": 3, "neighbours": "replace-one"}
     noise = "0.5-zCDP; noise correctly rounded to multiples of 2^-4"

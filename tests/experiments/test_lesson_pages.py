@@ -21,12 +21,9 @@ from tests.experiments.chromium import headless_chromium
 
 pytestmark = pytest.mark.slow
 FLAGS = (
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+    "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
 NAMES = [lesson.name for lesson in all_lessons()]
 FORMULA = re.compile(r"<math.*?</math>|<[^>]*>|\$[^$]*\$", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?")

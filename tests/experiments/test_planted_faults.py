@@ -42,15 +42,12 @@ def test_a_fault_is_in_force_inside_the_block_only():
     assert basic_composition(steps) == PureDP(3.0)
 
 
-@pytest.mark.parametrize(
-    ("where", "old", "words"),
-    [
-        ("privacy.definitions:no_such_rule", "steps", "does not exist"),
-        ("privacy.definitions:group_privacy", "no such text", "occurs 0 times"),
-        ("privacy.definitions:group_privacy", "size", r"occurs \d+ times"),
-        ("_numerics.linalg:farthest_points", "least: float = 0.0", "is a default"),
-    ],
-)
+@pytest.mark.parametrize(("where", "old", "words"), [
+    ("privacy.definitions:no_such_rule", "steps", "does not exist"),
+    ("privacy.definitions:group_privacy", "no such text", "occurs 0 times"),
+    ("privacy.definitions:group_privacy", "size", r"occurs \d+ times"),
+    ("_numerics.linalg:farthest_points", "least: float = 0.0", "is a default"),
+])  # fmt: skip
 def test_a_fault_that_does_not_fit_says_so(where, old, words):
     with pytest.raises(EditDoesNotFit, match=words):
         planted(Edit(f"geomdp.{where}", old, "new")).__enter__()

@@ -54,39 +54,33 @@ class Disc:
 '''
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"""A module."""', '"""Another docstring."""'),
-        ('"""Area of a disc."""', "# A comment instead."),
-        ('    """A disc."""\n', ""),
-        ('"A string behind an attribute."', '"Another string."'),
-        ("import math\n", "import math\nimport os\nfrom experiments.engine import store\n"),
-        ("import math\n", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import math\n"),
-        ("RATE = 1.0", "RATE = (\n    1.0  # per second\n)"),
-        ("math.pi * RATE * radius ** 2", "(math.pi*RATE)*radius**2"),
-        ('f"radius must be at least 0, got {radius}"', '"radius is negative"'),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ('"""A module."""', '"""Another docstring."""'),
+    ('"""Area of a disc."""', "# A comment instead."),
+    ('    """A disc."""\n', ""),
+    ('"A string behind an attribute."', '"Another string."'),
+    ("import math\n", "import math\nimport os\nfrom experiments.engine import store\n"),
+    ("import math\n", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import math\n"),
+    ("RATE = 1.0", "RATE = (\n    1.0  # per second\n)"),
+    ("math.pi * RATE * radius ** 2", "(math.pi*RATE)*radius**2"),
+    ('f"radius must be at least 0, got {radius}"', '"radius is negative"'),
+])  # fmt: skip
 def test_words_imports_and_formatting_leave_the_hash(old, new):
     assert old in SOURCE
     assert module_hash(SOURCE.replace(old, new)) == module_hash(SOURCE)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("RATE = 1.0", "RATE = 1"),
-        ("RATE = 1.0", "RATE = 2.0"),
-        ("radius < 0", "radius <= 0"),
-        ("ValueError", "TypeError"),
-        ("radius ** 2", "radius ** 2.0"),
-        ("def area(radius)", "def area(radius=None)"),
-        ("radius: float = 2.0", "radius: float"),
-        ("math.pi * RATE * radius", "math.pi * (RATE * radius)"),
-        ("RATE = 1.0\n", "RATE = 1.0\nassert RATE\n"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ("RATE = 1.0", "RATE = 1"),
+    ("RATE = 1.0", "RATE = 2.0"),
+    ("radius < 0", "radius <= 0"),
+    ("ValueError", "TypeError"),
+    ("radius ** 2", "radius ** 2.0"),
+    ("def area(radius)", "def area(radius=None)"),
+    ("radius: float = 2.0", "radius: float"),
+    ("math.pi * RATE * radius", "math.pi * (RATE * radius)"),
+    ("RATE = 1.0\n", "RATE = 1.0\nassert RATE\n"),
+])  # fmt: skip
 def test_code_changes_the_hash(old, new):
     assert old in SOURCE
     assert module_hash(SOURCE.replace(old, new)) != module_hash(SOURCE)
@@ -206,25 +200,22 @@ TOY = {
 CHAIR, LAMP, ALONE = "rooms/hall/chair.py", "rooms/lamp.py", "alone.py"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("import math\nimport geomdp_other\n", set()),
-        ("from geomdp.rooms import Chair", {CHAIR}),
-        ("import geomdp as gd\ngd.Chair()", {CHAIR}),
-        ("import geomdp as gd\ngd.rooms.Chair.leg.length", {CHAIR}),
-        ("import geomdp\ngeomdp.rooms.Chair", {CHAIR}),
-        ("import geomdp.rooms\ngeomdp.rooms.Chair", {CHAIR}),
-        ("import geomdp.rooms.lamp", {LAMP, ALONE}),
-        ("from geomdp import rooms\nrooms.Chair", {CHAIR}),
-        ("from geomdp.rooms.hall.chair import Chair as Seat", {CHAIR}),
-        # Imports inside functions count, in the script and in the modules that it reaches.
-        ("def lit():\n    from geomdp.rooms import light\n    light()", {LAMP, ALONE}),
-        # A package that is used without a name after it counts as a use of all its modules.
-        ("import geomdp as gd\ngetattr(gd.rooms, name)", {CHAIR, LAMP, ALONE}),
-        ("def f(chair: gd.Chair): ...\nimport geomdp as gd", {CHAIR}),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("import math\nimport geomdp_other\n", set()),
+    ("from geomdp.rooms import Chair", {CHAIR}),
+    ("import geomdp as gd\ngd.Chair()", {CHAIR}),
+    ("import geomdp as gd\ngd.rooms.Chair.leg.length", {CHAIR}),
+    ("import geomdp\ngeomdp.rooms.Chair", {CHAIR}),
+    ("import geomdp.rooms\ngeomdp.rooms.Chair", {CHAIR}),
+    ("import geomdp.rooms.lamp", {LAMP, ALONE}),
+    ("from geomdp import rooms\nrooms.Chair", {CHAIR}),
+    ("from geomdp.rooms.hall.chair import Chair as Seat", {CHAIR}),
+    # Imports inside functions count, in the script and in the modules that it reaches.
+    ("def lit():\n    from geomdp.rooms import light\n    light()", {LAMP, ALONE}),
+    # A package that is used without a name after it counts as a use of all its modules.
+    ("import geomdp as gd\ngetattr(gd.rooms, name)", {CHAIR, LAMP, ALONE}),
+    ("def f(chair: gd.Chair): ...\nimport geomdp as gd", {CHAIR}),
+])  # fmt: skip
 def test_names_are_followed_through_stubs(text, expected):
     toy = Snapshot({PurePosixPath(name): content for name, content in TOY.items()})
     found = {str(path) for path in toy.reached([text])}
@@ -232,13 +223,10 @@ def test_names_are_followed_through_stubs(text, expected):
 
 
 SAMPLE = [
-    "experiments.lower_bounds.lower_worst_case",
-    "experiments.moments.psd_box",
-    "experiments.error.advised",
-    "experiments.geometry.volume_radii",
-    "experiments.sparse.sparse_project",
-    "experiments.smooth.smooth_projection",
-]
+    "experiments.lower_bounds.lower_worst_case", "experiments.moments.psd_box",
+    "experiments.error.advised", "experiments.geometry.volume_radii",
+    "experiments.sparse.sparse_project", "experiments.smooth.smooth_projection",
+]  # fmt: skip
 #: A program that runs the first cell of each script in a process of its own. Before it forks, the
 #: program imports other packages, but nothing of the library. For each script, it prints a line
 #: with the files of the library's modules that were loaded.

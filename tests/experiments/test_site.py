@@ -221,21 +221,18 @@ def test_the_threat_model_counts_the_planted_faults():
     assert f"{len(FAULTS)} planted faults" in page
 
 
-@pytest.mark.parametrize(
-    ("plain", "set_in_type"),
-    [
-        ("||x||_K <= e^(epsilon / 2)", "‖\\ *x*\\ ‖\\ :sub:`K` ≤ *e*\\ :sup:`ε / 2`"),
-        ("a point of R^m, m >= 1", "a point of ℝ\\ :sup:`m`\\ , *m* ≥ 1"),
-        ("the set {x : |<u, x>| <= 1}", "the set {\\ *x* : \\|<\\ *u*\\ , *x*\\ >\\| ≤ 1}"),
-        ("`Ball` and `no_such_name`", ":py:obj:`Ball <geomdp.bodies.Ball>` and ``no_such_name``"),
-        ("B = `bound`(alpha/2)", "*B* = ``bound``\\ (α/2)"),
-        ("see JL-T2 and ZZ-T2", "see :ref:`JL-T2 <theorem-JL-T2>` and ZZ-T2"),
-        ("K's faces, X and X'", "\\ *K*\\ 's faces, *X* and *X*\\ ′"),
-        ("**n** : int", "**n** : int"),
-        ("* an item", "* an item"),
-        (">>> x_1 * 2", ">>> x_1 * 2"),
-    ],
-)
+@pytest.mark.parametrize(("plain", "set_in_type"), [
+    ("||x||_K <= e^(epsilon / 2)", "‖\\ *x*\\ ‖\\ :sub:`K` ≤ *e*\\ :sup:`ε / 2`"),
+    ("a point of R^m, m >= 1", "a point of ℝ\\ :sup:`m`\\ , *m* ≥ 1"),
+    ("the set {x : |<u, x>| <= 1}", "the set {\\ *x* : \\|<\\ *u*\\ , *x*\\ >\\| ≤ 1}"),
+    ("`Ball` and `no_such_name`", ":py:obj:`Ball <geomdp.bodies.Ball>` and ``no_such_name``"),
+    ("B = `bound`(alpha/2)", "*B* = ``bound``\\ (α/2)"),
+    ("see JL-T2 and ZZ-T2", "see :ref:`JL-T2 <theorem-JL-T2>` and ZZ-T2"),
+    ("K's faces, X and X'", "\\ *K*\\ 's faces, *X* and *X*\\ ′"),
+    ("**n** : int", "**n** : int"),
+    ("* an item", "* an item"),
+    (">>> x_1 * 2", ">>> x_1 * 2"),
+])  # fmt: skip
 def test_docstrings_are_typeset(plain, set_in_type):
     (line,) = typeset([plain], Place("geomdp.bodies", None))
     assert line == set_in_type.removeprefix("\\ ")

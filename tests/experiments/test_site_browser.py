@@ -113,17 +113,14 @@ def test_the_site_is_small(site):
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < SIZE
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ("wishart difference", "gallery/JL-WIS.html"),
-        ("JL-T21", "gallery/JL-T21.html"),
-        ("recursive noise boxes", "figures/recursive_noise.html"),
-        ("scheduler", "use/larger.html"),
-        ("smoking triangle", "lesson_01.html"),
-        ("TightCone", "reference/geomdp.mechanisms.TightCone.html"),
-    ],
-)
+@pytest.mark.parametrize(("words", "found"), [
+    ("wishart difference", "gallery/JL-WIS.html"),
+    ("JL-T21", "gallery/JL-T21.html"),
+    ("recursive noise boxes", "figures/recursive_noise.html"),
+    ("scheduler", "use/larger.html"),
+    ("smoking triangle", "lesson_01.html"),
+    ("TightCone", "reference/geomdp.mechanisms.TightCone.html"),
+])  # fmt: skip
 def test_the_search_finds_pages_of_every_kind(site, chrome, words, found):
     resize(chrome, SCREEN)
     chrome.get((site / "privacy" / "proof.html").as_uri())

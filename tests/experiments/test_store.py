@@ -141,17 +141,14 @@ def damaged_pages(path: Path, *, truncated: bool = False) -> None:
     path.write_bytes(bytes(content)[: 5000 if truncated else None])
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (foreign_database, "another program"),
-        (lambda path: path.write_text("configuration,value\n1,2\n"), "not an SQLite file"),
-        (lambda path: path.write_text("x" * 5000), "not an SQLite file"),
-        (future_layout, "layout 99"),
-        (damaged_pages, "damaged|malformed"),
-        (lambda path: damaged_pages(path, truncated=True), "damaged|malformed"),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "message"), [
+    (foreign_database, "another program"),
+    (lambda path: path.write_text("configuration,value\n1,2\n"), "not an SQLite file"),
+    (lambda path: path.write_text("x" * 5000), "not an SQLite file"),
+    (future_layout, "layout 99"),
+    (damaged_pages, "damaged|malformed"),
+    (lambda path: damaged_pages(path, truncated=True), "damaged|malformed"),
+])  # fmt: skip
 def test_unusable_files_are_named_and_left_as_they_are(tmp_path, spoil, message):
     path = tmp_path / "s.sqlite"
     spoil(path)
@@ -277,16 +274,13 @@ def test_a_failing_cell_is_recorded_and_the_sweep_goes_on(tmp_path):
         assert not healed.failures
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], "at least 1 row"),
-        ([{"value": float("nan")}], "value must be finite"),
-        ([{"value": 1}, {"n": 2}], r"must not use the names ['n']"),
-        ([{"trial": 2}], r"must not use the names ['trial']"),
-        ([{"value": np.zeros(3)}], "value must be a string, number"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "message"), [
+    ([], "at least 1 row"),
+    ([{"value": float("nan")}], "value must be finite"),
+    ([{"value": 1}, {"n": 2}], r"must not use the names ['n']"),
+    ([{"trial": 2}], r"must not use the names ['trial']"),
+    ([{"value": np.zeros(3)}], "value must be a string, number"),
+])  # fmt: skip
 def test_results_that_are_no_rows_are_failures(rows, message):
     outcome = run_cell(lambda config, rng: rows, Cell(Config(1), 0, 0))
     assert outcome.failed
@@ -415,16 +409,13 @@ def test_numpy_scalars_and_string_enumerations_become_plain(value, kind):
 REFUSED = "x must be a string, number, boolean or None"
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
+@pytest.mark.parametrize(("value", "error", "message"), [
         *(
             (value, ValueError, "x must be finite")
             for value in (np.nan, np.inf, np.float64("-inf"))
         ),
-        *((value, TypeError, REFUSED) for value in ((1, 2), [1], {"a": 1}, np.zeros(2), object())),
-    ],
-)
+    *((value, TypeError, REFUSED) for value in ((1, 2), [1], {"a": 1}, np.zeros(2), object())),
+])  # fmt: skip
 def test_other_values_are_refused(value, error, message):
     with pytest.raises(error, match=message):
         plain(value, "x")
@@ -437,16 +428,13 @@ def test_configurations_must_be_frozen_dataclass_instances():
             configuration_fields(wrong)
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        (((), 1, 0), "at least 1 configuration"),
-        (((Setting(1),), 0, 0), "trials must be at least 1, got 0"),
-        (((Setting(1),), 1, -1), "seed must be at least 0, got -1"),
-        (((Setting(1), Setting(1, 1.0)), 1, 0), "must differ"),
-        (((make_dataclass("own", [("trial", int)], frozen=True)(1),), 1, 0), "'trial'"),
-    ],
-)
+@pytest.mark.parametrize(("parts", "message"), [
+    (((), 1, 0), "at least 1 configuration"),
+    (((Setting(1),), 0, 0), "trials must be at least 1, got 0"),
+    (((Setting(1),), 1, -1), "seed must be at least 0, got -1"),
+    (((Setting(1), Setting(1, 1.0)), 1, 0), "must differ"),
+    (((make_dataclass("own", [("trial", int)], frozen=True)(1),), 1, 0), "'trial'"),
+])  # fmt: skip
 def test_sweeps_check_their_parts(parts, message):
     with pytest.raises(ValueError, match=message):
         Sweep(*parts)

@@ -82,26 +82,20 @@ CALLS = {
         lambda wrong: gd.AboveThreshold(0.0, privacy=PURE, ledger=wrong),
         lambda wrong: gd.OnlineConstruction(RULE, n=10**6, queries=1, privacy=PURE, ledger=wrong),
     ],
-    "rule": [
-        lambda wrong: gd.OnlineConstruction(wrong, n=10**6, queries=1, privacy=PURE),
-        lambda wrong: gd.IterativeConstruction(wrong, QUERIES, n=10**6, privacy=PURE),
-    ],
+    "rule": [lambda wrong: gd.OnlineConstruction(wrong, n=10**6, queries=1, privacy=PURE),
+             lambda wrong: gd.IterativeConstruction(wrong, QUERIES, n=10**6, privacy=PURE)],
     "distinguisher": [lambda wrong: gd.IterativeConstruction(RULE, wrong, n=10**6, privacy=PURE)],
     "design": [
         lambda wrong: gd.IterativeConstruction(RULE, QUERIES, n=10**6, privacy=PURE, design=wrong)
     ],
-    "noise": [
-        *(gd.noise.half_widths, simultaneous_half_widths, gd.plotting.draw_noise),
-        lambda wrong: gd.SmoothSummary(1, n=100, smoothness=1, privacy=PURE, noise=wrong),
-        lambda wrong: audit.audit_noise(wrong, WORKLOAD, LAPLACE.guarantee, trials=16),
-    ],
+    "noise": [*(gd.noise.half_widths, simultaneous_half_widths, gd.plotting.draw_noise),
+              lambda wrong: gd.SmoothSummary(1, n=100, smoothness=1, privacy=PURE, noise=wrong),
+              lambda wrong: audit.audit_noise(wrong, WORKLOAD, LAPLACE.guarantee, trials=16)],
     "halfspace": [lambda wrong: gd.plotting.draw_hyperplane(wrong, None)],
-    "schema": [
-        lambda wrong: chosen_columns(wrong, None),
-        lambda wrong: gd.SmoothSummary(1, n=100, smoothness=1, privacy=PURE, schema=wrong),
-        lambda wrong: encode([], wrong, SCHEMA.universe()),
-        lambda wrong: count_records(SOURCE, wrong, SCHEMA.workload("histogram")),
-    ],
+    "schema": [lambda wrong: chosen_columns(wrong, None),
+               lambda wrong: gd.SmoothSummary(1, n=100, smoothness=1, privacy=PURE, schema=wrong),
+               lambda wrong: encode([], wrong, SCHEMA.universe()),
+               lambda wrong: count_records(SOURCE, wrong, SCHEMA.workload("histogram"))],
     "source": [lambda wrong: count_records(wrong, SCHEMA, SCHEMA.workload("histogram"))],
     "workload": [
         lambda wrong: bounds.packing_search(wrong, **PROBLEM),
@@ -117,10 +111,8 @@ CALLS = {
         lambda wrong: audit.audit_noise(LAPLACE.noise, wrong, LAPLACE.guarantee, trials=16),
     ],
     "guarantee": [lambda wrong: audit.audit_noise(LAPLACE.noise, WORKLOAD, wrong, trials=16)],
-    "mechanism": [
-        lambda wrong: audit.audit_mechanism(wrong, trials=64),
-        lambda wrong: predict_on_prior(wrong, FixedDataset(RECORDS), 2),
-    ],
+    "mechanism": [lambda wrong: audit.audit_mechanism(wrong, trials=64),
+                  lambda wrong: predict_on_prior(wrong, FixedDataset(RECORDS), 2)],
     "prior": [lambda wrong: predict_on_prior(LAPLACE, wrong, 2)],
     "pairs": [lambda wrong: audit.audit_pairs([wrong], PURE, trials=16)],
     "effort": [lambda wrong: bounds.packing_search(WORKLOAD, **PROBLEM, effort=wrong)],
@@ -132,7 +124,7 @@ CALLS = {
     "strategies": [lambda wrong: best_design([wrong], WORKLOAD, gd.Adjacency.REPLACE_ONE)],
     "advice": [gd.advice.plan_of],
     "learners": [lambda wrong: audit.audit_mechanism(LAPLACE, trials=64, learners=[wrong])],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", ["text", 3.5, object()], ids=["text", "number", "object"])
@@ -152,16 +144,13 @@ def test_a_claim_of_a_wrong_type_is_a_value_error(wrong):
         audit.audit(LAPLACE.noise.sample, LAPLACE.noise.sample, wrong, trials=4)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda wrong: gd.workloads.MarginalTables([wrong, 2], 1),
-        lambda wrong: gd.bodies.TableMoments([2, wrong]),
-        lambda wrong: gd.workloads.Histogram(wrong),
-        lambda wrong: gd.bodies.TableMoments([2, 2], violation=wrong),
-        lambda wrong: gd.PureDP(wrong),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda wrong: gd.workloads.MarginalTables([wrong, 2], 1),
+    lambda wrong: gd.bodies.TableMoments([2, wrong]),
+    lambda wrong: gd.workloads.Histogram(wrong),
+    lambda wrong: gd.bodies.TableMoments([2, 2], violation=wrong),
+    lambda wrong: gd.PureDP(wrong),
+])  # fmt: skip
 @pytest.mark.parametrize(
     "wrong", [np.timedelta64(2), np.timedelta64(2, "s"), np.timedelta64("NaT")]
 )

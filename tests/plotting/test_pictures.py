@@ -80,23 +80,20 @@ def test_faces_to_the_light_are_lighter(space):
     assert brightness.max() > 1.2 * brightness.min()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda ax: draw(gd.bodies.Ball(4), ax), "must have 2 or 3 dimensions"),
-        (lambda ax: draw(gd.bodies.Ball(3), ax), "projection='3d'"),
-        (lambda ax: draw_shadow(gd.bodies.Ball(4), np.eye(4), ax), "rows must have shape"),
-        (lambda ax: draw_slice(BALL, [3.0, 0.0], np.eye(2), ax), "centre must lie in the body"),
-        (lambda ax: draw_noise(LaplaceNoise(3, 1.0), ax), "rows must be given"),
-        (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, shares=[1.0]), "share must be above 0"),
-        (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, shares=[]), "at least 1 number, got none"),
-        (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, centre=[0.0]), "centre must have shape"),
-        (lambda ax: draw_packing(np.zeros((2, 3)), 1.0, ax), "centres must have shape"),
-        (lambda ax: draw_packing(np.zeros((2, 2)), 0.0, ax), "radius must be"),
-        (lambda ax: draw_path(np.zeros((0, 2)), ax), "points must have shape"),
-        (lambda ax: draw_projection(gd.bodies.Ball(4), np.zeros((1, 4)), ax), "dimension 2 or 3"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda ax: draw(gd.bodies.Ball(4), ax), "must have 2 or 3 dimensions"),
+    (lambda ax: draw(gd.bodies.Ball(3), ax), "projection='3d'"),
+    (lambda ax: draw_shadow(gd.bodies.Ball(4), np.eye(4), ax), "rows must have shape"),
+    (lambda ax: draw_slice(BALL, [3.0, 0.0], np.eye(2), ax), "centre must lie in the body"),
+    (lambda ax: draw_noise(LaplaceNoise(3, 1.0), ax), "rows must be given"),
+    (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, shares=[1.0]), "share must be above 0"),
+    (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, shares=[]), "at least 1 number, got none"),
+    (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, centre=[0.0]), "centre must have shape"),
+    (lambda ax: draw_packing(np.zeros((2, 3)), 1.0, ax), "centres must have shape"),
+    (lambda ax: draw_packing(np.zeros((2, 2)), 0.0, ax), "radius must be"),
+    (lambda ax: draw_path(np.zeros((0, 2)), ax), "points must have shape"),
+    (lambda ax: draw_projection(gd.bodies.Ball(4), np.zeros((1, 4)), ax), "dimension 2 or 3"),
+])  # fmt: skip
 def test_what_does_not_fit_is_refused(plane, call, message):
     with pytest.raises(ValueError, match=message):
         call(plane)
