@@ -12,21 +12,7 @@ import pytest
 from geomdp import mechanisms
 from geomdp._numerics.linalg import farthest_points
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp.advice import Advice, advise
-from geomdp.advice.candidates import (
-    CANDIDATES,
-    PROJECTED,
-    SAMPLED,
-    SHRUNK,
-    STEPS,
-    Candidate,
-    Guarantees,
-    _rounding_floor,
-    coarse,
-    jl,
-    knorm_differs,
-    knorm_exact,
-)
+from geomdp.advice import Advice, advise, candidates
 from geomdp.advice.comparison import (
     WORTHWHILE,
     Built,
@@ -186,14 +172,14 @@ class TestBounded:
     setting = Setting(RandomSigns(40, 60, 0), 10, PureDP(1.0), Adjacency.REPLACE_ONE, True)
 
     def test_jl_takes_the_best_number_of_rows(self):
-        chosen = jl(self.setting)
+        chosen = candidates.jl(self.setting)
         plain = mechanisms.KNorm(self.setting.workload, n=10, privacy=PureDP(1.0), exact=True)
         # `jl` tries ceil(epsilon n) = 10 rows, among other numbers.
         others = [mechanisms.JL(plain, rows, rng=PUBLIC_SEED) for rows in (10, 16, 39)]
         least = min(other.predicted_rmse.value for other in others)
         assert chosen.predicted_rmse.value <= least * (1 + 1e-12)
 
-    @pytest.mark.parametrize("build", [jl, coarse])
+    @pytest.mark.parametrize("build", [candidates.jl, candidates.coarse])
     def test_limits_leave_out_what_is_not_below_them(self, build):
         value = build(self.setting).predicted_rmse.value
         # A limit that is above the prediction does not change the result.
@@ -204,10 +190,10 @@ class TestBounded:
 
     @pytest.mark.parametrize("workload", [MarginalTables([3, 4, 5, 6, 3], 2), RandomSigns(9, 700)])
     def test_no_net_of_a_large_universe_rounds_below_its_floor(self, workload):
-        assert workload.universe.size > SAMPLED
+        assert workload.universe.size > candidates.SAMPLED
         points = explicit_answers(workload)
         found = farthest_points(points, lambda rows: np.linalg.norm(rows, axis=1), most=33)
-        assert 0 < _rounding_floor(workload) <= found.radii[32]
+        assert 0 < candidates._rounding_floor(workload) <= found.radii[32]
 
     def test_a_net_wins_where_answers_are_few_and_close(self):
         # The answers form two clusters of ten, so a net of two points has a small rounding error.
@@ -297,7 +283,7 @@ def test_advice_prints_what_it_says(advice):
     assert page.count("<tr") == 1 + result.table.predicted_rmse.notna().sum()
 
 
-ROWS = {row.name: row for row in CANDIDATES}
+ROWS = {row.name: row for row in candidates.CANDIDATES}
 
 
 BALL = mechanisms.Ball(Marginals(2, 1), **PURE)
@@ -313,9 +299,9 @@ def built(name, value, step=None, mechanism=BALL, stderr=0.0):
 @pytest.mark.parametrize(("trials", "names"), [
     ([("Cone", 2.0), ("Ball", 1.0), ("Laplace", 3.0)], ["Ball", "Cone", "Laplace"]),
     # What follows noise must be worth it.
-    ([("Ball", 1.0), ("Ball", 0.995, SHRUNK)], ["Ball"]),
-    ([("Ball", 1.0), ("Ball", 0.98, SHRUNK)], ["Shrunk(Ball)"]),
-    ([("Cone", 0.996), ("Ball", 0.995, SHRUNK)], ["Shrunk(Ball)"]),
+    ([("Ball", 1.0), ("Ball", 0.995, candidates.SHRUNK)], ["Ball"]),
+    ([("Ball", 1.0), ("Ball", 0.98, candidates.SHRUNK)], ["Shrunk(Ball)"]),
+    ([("Cone", 0.996), ("Ball", 0.995, candidates.SHRUNK)], ["Shrunk(Ball)"]),
     # The simpler wins a tie.
     ([("Laplace", 1.0 + 1e-6), ("Matrix", 1.0)], ["Laplace"]),
     ([("Laplace", 1.0 + 1e-4), ("Matrix", 1.0)], ["Matrix"]),
@@ -343,7 +329,7 @@ def test_the_advised_sampler_is_that_of_the_mechanism():
     trials = Trials(Setting(workload, 100, privacy, Adjacency.REPLACE_ONE, False, UNLIMITED))
     mechanism = Doubtful(workload, n=100, privacy=privacy)
     prediction = mechanism.predicted_rmse
-    trials.built.append(Built(CANDIDATES[0], None, mechanism, prediction, Exact(), 0.0))
+    trials.built.append(Built(candidates.CANDIDATES[0], None, mechanism, prediction, Exact(), 0.0))
     assert ready_to_release(trials)[0].sampler == mechanism.guarantee.sampler == mechanism.sampler
 
 
@@ -353,15 +339,20 @@ class TestTable:
         offline = {
             it for it in exported if isinstance(it, type) and issubclass(it, mechanisms.Mechanism)
         }
-        listed = {row.kind for row in CANDIDATES} | {step.kind for step in STEPS}
+        listed = {row.kind for row in candidates.CANDIDATES} | {
+            step.kind for step in candidates.STEPS
+        }
         abstract = {mechanisms.Mechanism, mechanisms.AdditiveMechanism}
         missing = {it.__name__ for it in offline - listed - abstract}
         assert not missing, f"add a row to CANDIDATES in geomdp/advice/candidates.py: {missing}"
 
     def test_names_and_flags_are_unique_and_words_are_sentences(self):
-        for names in ([row.name for row in CANDIDATES], [row.flag for row in CANDIDATES]):
+        for names in (
+            [row.name for row in candidates.CANDIDATES],
+            [row.flag for row in candidates.CANDIDATES],
+        ):
             assert len(set(names)) == len(names)
-        for row in CANDIDATES:
+        for row in candidates.CANDIDATES:
             assert row.suits.startswith("It")
             assert row.suits.endswith(".")
             assert not row.summary.endswith(".")
@@ -374,8 +365,10 @@ class TestTable:
             def predicted_rmse(self):
                 return mechanisms.Prediction(1e-6, mechanisms.PredictionKind.EXACT, "made up")
 
-        row = Candidate(kind=Quiet, flag="quiet", summary="made up", suits="It is made up.")
-        monkeypatch.setattr("geomdp.advice.comparison.CANDIDATES", (*CANDIDATES, row))
+        row = candidates.Candidate(
+            kind=Quiet, flag="quiet", summary="made up", suits="It is made up."
+        )
+        monkeypatch.setattr("geomdp.advice.comparison.CANDIDATES", (*candidates.CANDIDATES, row))
         result = advise(WORKLOADS["tables"], **PURE, exact_only=True)
         assert isinstance(additive_within(result.best), Quiet)
         assert "It is made up." in result.reasons
@@ -392,8 +385,8 @@ def test_a_workload_of_equal_answers_is_advised_where_it_counts_records():
     assert result.best.release(np.zeros(100, dtype=int), rng=0).answers.shape == (2,)
 
 
-CONCENTRATED = (Guarantees.CONCENTRATED, Guarantees.ANY)
-PURE_NAMES = [row.name for row in CANDIDATES if row.guarantees not in CONCENTRATED]
+CONCENTRATED = (candidates.Guarantees.CONCENTRATED, candidates.Guarantees.ANY)
+PURE_NAMES = [row.name for row in candidates.CANDIDATES if row.guarantees not in CONCENTRATED]
 SLOW = ["Laplace", "Spectral", "TightCone", "Hierarchical", "Matrix(pure)"]
 
 
@@ -456,20 +449,22 @@ class TestCosts:
         """`KNorm(exact=True)` may use another body than `KNorm`, so the reason says "no worse"."""
         setting = Setting(workload, 100, PureDP(1.0), adjacency, exact_only=False)
         with pytest.raises(InapplicableError, match=r"so KNorm\(exact=True\) is no worse"):
-            knorm_differs(setting)
-        knorm = next(row for row in CANDIDATES if row.flag == "knorm").built
-        exact, other = (build(setting).predicted_rmse.value for build in (knorm_exact, knorm))
+            candidates.knorm_differs(setting)
+        knorm = next(row for row in candidates.CANDIDATES if row.flag == "knorm").built
+        exact, other = (
+            build(setting).predicted_rmse.value for build in (candidates.knorm_exact, knorm)
+        )
         assert exact <= other * (1 + 1e-12)
 
     @pytest.mark.parametrize("name", ["tables", "signs", "second moments", "histogram"])
     @pytest.mark.parametrize("adjacency", Adjacency)
     def test_the_floor_of_a_projection_is_below_its_prediction(self, name, adjacency):
         workload, below = WORKLOADS[name], 0
-        for row in CANDIDATES:
+        for row in candidates.CANDIDATES:
             for n in (3, 30, 3000):
                 for privacy in (PureDP(1.0), ZCDP(0.5)):
                     setting = Setting(workload, n, privacy, adjacency, exact_only=True)
-                    if PROJECTED not in row.steps or not row.log_concave:
+                    if candidates.PROJECTED not in row.steps or not row.log_concave:
                         continue
                     try:
                         noisy = row.compared(setting)
@@ -519,7 +514,7 @@ class TestProjection:
         assert released.answers.shape == (workload.n_queries,)
         assert released.predicted_rmse == result.best.predicted_rmse
 
-    @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+    @pytest.mark.parametrize("step", candidates.STEPS, ids=lambda step: step.name)
     def test_a_release_that_cannot_project_fails_before_the_ledger_pays(self, step):
         workload = MarginalTables([2] * 9 + [3] * 11, 2)
         ledger = Ledger(PureDP(1.0))

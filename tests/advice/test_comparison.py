@@ -15,18 +15,6 @@ from geomdp import mechanisms, sample_complexity_bracket, workloads
 from geomdp.advice import Advice, advise, comparison
 from geomdp.advice.advisor import plan_of
 from geomdp.advice.candidates import CANDIDATES, PROJECTED, coarse
-from geomdp.advice.comparison import (
-    FEW,
-    LIMITS,
-    OPTIMAL,
-    WORTHWHILE,
-    Trials,
-    public_datasets,
-    pure_noise_floor,
-    ready_to_release,
-    try_all,
-    with_fit,
-)
 from geomdp.advice.setting import DEFAULT_BUDGET, InapplicableError, Setting
 from geomdp.bounds import RMS
 from geomdp.mechanisms import Fitted, PredictionKind, Projected, Shrunk
@@ -142,7 +130,7 @@ def test_no_pure_noise_is_below_the_floor(name, rho, adjacency):
         for row in CANDIDATES:
             if not row.is_stronger(setting) or PROJECTED not in row.steps:
                 continue
-            floor = pure_noise_floor(trials, row.guarantees.most_epsilon(setting))
+            floor = comparison.pure_noise_floor(trials, row.guarantees.most_epsilon(setting))
             assert floor > 0
             try:
                 noise = row.compared(setting)
@@ -170,7 +158,7 @@ def test_gaussian_noise_on_a_large_universe_proves_nothing():
     answers[:queries], answers[queries] = np.diag(sizes), 0.0
     setting = Setting(Explicit(answers.T), 10**6, ZCDP(0.5), Adjacency.REPLACE_ONE, exact_only=True)
     trials = _gaussian(setting)
-    assert pure_noise_floor(trials, setting.pure.epsilon) == 0
+    assert comparison.pure_noise_floor(trials, setting.pure.epsilon) == 0
     pure = mechanisms.Recursive(setting.workload, n=10**6, privacy=setting.pure)
     assert pure.predicted_rmse.value < 0.8 * trials.least
     advice = advise(setting.workload, n=10**6, privacy=ZCDP(0.5), exact_only=True)
@@ -193,9 +181,9 @@ def test_the_best_gaussian_noise_on_residuals_is_known_for_few_sets(workload, kn
     ).is_best
 
 
-def _gaussian(setting: Setting) -> Trials:
+def _gaussian(setting: Setting) -> comparison.Trials:
     """The comparison after a trial of all noise that is calibrated for the guarantee asked."""
-    trials = Trials(setting)
+    trials = comparison.Trials(setting)
     for row in CANDIDATES:
         if not row.depends_on_n and not row.is_stronger(setting):
             trials.attempt(row)
@@ -205,9 +193,9 @@ def _gaussian(setting: Setting) -> Trials:
 @pytest.mark.parametrize("rho", [0.005, 0.5, 4.0])
 def test_geometric_noise_attains_the_floor_on_one_query(rho):
     setting = Setting(ONE_QUERY, 10**4, ZCDP(rho), Adjacency.REPLACE_ONE, exact_only=True)
-    floor = pure_noise_floor(_gaussian(setting), setting.pure.epsilon)
+    floor = comparison.pure_noise_floor(_gaussian(setting), setting.pure.epsilon)
     best = mechanisms.Geometric(ONE_QUERY, n=10**4, privacy=ZCDP(rho)).predicted_rmse.value
-    assert floor == pytest.approx(OPTIMAL * best, rel=1e-6)
+    assert floor == pytest.approx(comparison.OPTIMAL * best, rel=1e-6)
 
 
 @pytest.mark.ci
@@ -332,7 +320,7 @@ def test_the_claim_remains_the_proved_bound(few):
     assert rows.simulated_rmse.iloc[0] < predicted.value
     simulated = rows.simulated_rmse.dropna()
     assert sorted(simulated.index) == ["Fitted(Hierarchical)", "Shrunk(Hierarchical)"]
-    assert simulated.iloc[0] < simulated.iloc[1] * (1 - WORTHWHILE)
+    assert simulated.iloc[0] < simulated.iloc[1] * (1 - comparison.WORTHWHILE)
     assert "in simulated releases" in few.reasons[0]
     assert f"{predicted.value:.4g}" in few.reasons[0]
     assert few.reasons[1].startswith("Shrunk(Hierarchical) has the least predicted error")
@@ -369,28 +357,28 @@ def test_a_fit_is_not_advised_if_it_gains_nothing_on_one_public_data_set(workloa
 
 def test_the_advised_fit_passes_every_limit_with_another_seed():
     workload = workloads.RandomSigns(40, 100, 0)
-    trials = try_all(asked(workload, 20))
-    ranked = ready_to_release(trials)
-    first = with_fit(ranked, trials)[0]
+    trials = comparison.try_all(asked(workload, 20))
+    ranked = comparison.ready_to_release(trials)
+    first = comparison.with_fit(ranked, trials)[0]
     gains = [
         predict_on_prior(first.mechanism, prior, 8, rng=3).value
         / predict_on_prior(ranked[0].mechanism, prior, 8, rng=3).value
-        for prior in public_datasets(workload, 20)
+        for prior in comparison.public_datasets(workload, 20)
     ]
     assert isinstance(first.mechanism, Fitted)
-    assert (np.array(gains) <= LIMITS).all()
+    assert (np.array(gains) <= comparison.LIMITS).all()
 
 
 def test_with_many_records_nothing_is_simulated():
     found = advise(TABLES, n=5000, privacy=PRIVACY, exact_only=True)
     assert found.table.simulated_rmse.isna().all()
     why = found.table.set_index("mechanism").why["Fitted(Hierarchical)"]
-    assert f"less than {FEW}" in why
+    assert f"less than {comparison.FEW}" in why
 
 
 def test_a_simulation_beyond_the_budget_is_left_out():
-    trials = try_all(asked(TABLES, 200))
-    ranked = ready_to_release(trials)
+    trials = comparison.try_all(asked(TABLES, 200))
+    ranked = comparison.ready_to_release(trials)
     name = "Fitted(Hierarchical)"
     limits = {
         "its simulation would take too long": replace(DEFAULT_BUDGET, work=1e8),
@@ -399,13 +387,16 @@ def test_a_simulation_beyond_the_budget_is_left_out():
     for why, budget in limits.items():
         trials.untried.discard(name)
         trials.setting = replace(trials.setting, budget=budget)
-        assert with_fit(ranked, trials) == ranked
+        assert comparison.with_fit(ranked, trials) == ranked
         assert name in trials.untried
         assert trials.refused[name].startswith(why)
 
 
 def test_public_data_sets_have_n_records_and_depend_on_the_workload_alone():
-    sums = [[prior.sums(TABLES, 37) for prior in public_datasets(TABLES, 37)] for _ in range(2)]
+    sums = [
+        [prior.sums(TABLES, 37) for prior in comparison.public_datasets(TABLES, 37)]
+        for _ in range(2)
+    ]
     np.testing.assert_array_equal(*sums)
     tables = len(TABLES.levels) * 7  # 56 tables, and the cells of each table sum to 37
     for found in sums[0]:

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from geomdp import mechanisms
-from geomdp.audit import (
-    CLASSIFIER,
-    DEFAULT_LEARNERS,
-    audit_mechanism,
-    audit_noise,
-    audit_pairs,
-    stated_density,
-)
+from geomdp import audit, mechanisms
 from geomdp.audit.mechanism import farthest_changes, neighbouring_pairs, worst_changes
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Guarantee, PureDP
@@ -38,12 +30,12 @@ class Changed:
 
 
 def audited(mechanism, change, trials, seed):
-    return audit_noise(
+    return audit.audit_noise(
         Changed(mechanism.noise, change),
         mechanism.workload,
         mechanism.guarantee,
         trials=trials,
-        density=stated_density(mechanism.noise),
+        density=audit.stated_density(mechanism.noise),
         rng=seed,
     )
 
@@ -110,7 +102,7 @@ def test_planted_faults_are_refuted(name, fault, adjacency):
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_correct_noise_is_not_refuted(name, adjacency, seed):
-    found = audit_mechanism(built(name, adjacency), trials=40_000, rng=seed)
+    found = audit.audit_mechanism(built(name, adjacency), trials=40_000, rng=seed)
     assert not found.refuted
     # For pure noise, the audit proves a privacy loss above 0.6 of the claimed epsilon = 1.
     assert found.epsilon_lower_bound > (0.6 if name != "Gaussian" else 0.3)
@@ -120,7 +112,7 @@ def test_correct_noise_is_not_refuted(name, adjacency, seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_words_of_a_pair_hold_no_negative_zeros(seed):
     M = mechanisms.Laplace(MarginalTables([4], 1), n=10, privacy=ONE)
-    pair = audit_mechanism(M, trials=200, rng=seed).pair
+    pair = audit.audit_mechanism(M, trials=200, rng=seed).pair
     differences = re.search(r"sums that differ by \((.*)\)", pair)
     assert differences is not None
     assert "-0" not in differences[1].split(", ")
@@ -147,19 +139,19 @@ def test_a_millionth_of_the_noise_in_a_long_workload():
     (mechanisms.Matrix(SQUARE, n=10, privacy=ONE), False),
 ], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_densities_are_taken_where_they_are_stated(mechanism, known):
-    assert (stated_density(mechanism.noise) is not None) is known
+    assert (audit.stated_density(mechanism.noise) is not None) is known
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("factor", [1.0, 0.4])
 def test_noise_without_density_is_audited_by_a_classifier(factor):
     M = mechanisms.Cone(SQUARE, n=10, privacy=ONE)
-    found = audit_noise(
+    found = audit.audit_noise(
         Changed(M.noise, lambda draws: factor * draws),
         M.workload,
         M.guarantee,
         trials=20_000,
-        learners=(CLASSIFIER,),
+        learners=(audit.CLASSIFIER,),
         rng=0,
     )
     assert found.refuted is (factor < 1)
@@ -177,10 +169,10 @@ class Leaky(mechanisms.Projected):
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_other_mechanisms_run_on_neighbouring_records(adjacency):
     inner = mechanisms.Laplace(SQUARE, n=10, privacy=ONE, adjacency=adjacency)
-    found = audit_mechanism(mechanisms.Projected(inner), trials=2000, rng=0)
+    found = audit.audit_mechanism(mechanisms.Projected(inner), trials=2000, rng=0)
     assert not found.refuted
     assert found.pair.startswith("record")
-    assert audit_mechanism(Leaky(inner), trials=2000, rng=0).refuted
+    assert audit.audit_mechanism(Leaky(inner), trials=2000, rng=0).refuted
 
 
 class Forgetful(mechanisms.Laplace):
@@ -193,28 +185,32 @@ class Forgetful(mechanisms.Laplace):
 
 @pytest.mark.statistical
 def test_runs_show_what_draws_of_the_noise_do_not():
-    assert not audit_mechanism(Forgetful(SQUARE, n=10, privacy=ONE), trials=2000, rng=0).refuted
+    assert not audit.audit_mechanism(
+        Forgetful(SQUARE, n=10, privacy=ONE), trials=2000, rng=0
+    ).refuted
     for mechanism, forgets in ((Forgetful, True), (mechanisms.Laplace, False)):
         M, rng = mechanism(SQUARE, n=10, privacy=ONE), np.random.default_rng(0)
-        pairs = neighbouring_pairs(M, DEFAULT_LEARNERS, rng)
-        assert audit_pairs(pairs, M.guarantee, trials=2000, rng=rng).refuted == forgets
+        pairs = neighbouring_pairs(M, audit.DEFAULT_LEARNERS, rng)
+        assert audit.audit_pairs(pairs, M.guarantee, trials=2000, rng=rng).refuted == forgets
 
 
 @pytest.mark.statistical
 def test_sums_that_are_not_the_answers():
     M = mechanisms.PairMarginals(Marginals(3, 2), n=10, privacy=ONE)
-    assert not audit_mechanism(M, trials=1000, without_density=(CLASSIFIER,), rng=0).refuted
+    assert not audit.audit_mechanism(
+        M, trials=1000, without_density=(audit.CLASSIFIER,), rng=0
+    ).refuted
 
 
 def test_input_is_checked():
     M = mechanisms.Laplace(SQUARE, n=10, privacy=ONE)
     with pytest.raises(ValueError, match="trials must be a whole number, at least 16"):
-        audit_mechanism(M, trials=15)
+        audit.audit_mechanism(M, trials=15)
     with pytest.raises(ValueError, match="level must be above 0"):
-        audit_mechanism(M, trials=100, level=0.0)
+        audit.audit_mechanism(M, trials=100, level=0.0)
     large = mechanisms.Laplace(Prefixes(3000), n=10, privacy=ONE)
     with pytest.raises(ValueError, match=r"number of queries must be .* at most 2048, got 3000"):
-        audit_mechanism(large, trials=100)
+        audit.audit_mechanism(large, trials=100)
     guarantee = Guarantee(ONE, REPLACE, Exact())
     with pytest.raises(ValueError, match=r"draws of shape \(50, 2\), got \(50, 3\)"):
-        audit_noise(LaplaceNoise(3, 1.0), SQUARE, guarantee, trials=100)
+        audit.audit_noise(LaplaceNoise(3, 1.0), SQUARE, guarantee, trials=100)

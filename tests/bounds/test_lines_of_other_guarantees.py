@@ -16,19 +16,7 @@ import pytest
 from scipy.stats import norm
 
 import geomdp as gd
-from geomdp.bounds import (
-    RMS,
-    Bound,
-    MeanL2,
-    Metric,
-    WorstCase,
-    check_certificate,
-    guessing_bound,
-    orthogonal_lines_bound,
-    orthogonal_lines_error,
-    packing_search,
-    query_lines_bound,
-)
+from geomdp import bounds
 from geomdp.bounds.checker.lines import _differences
 from geomdp.bounds.checker.reading import Guarantee
 from geomdp.bounds.count_risks import Accuracy, approximate_line, overlap, paired_line, smooth_line
@@ -40,7 +28,7 @@ from tests.bounds.test_checker import Document, saved, seal
 from tests.bounds.test_hostile_certificates import rejected
 
 OTHERS: list[Privacy] = [ZCDP(0.5), ZCDP(0.005), ApproxDP(1.0, 1e-6), ApproxDP(0.1, 0.01)]
-METRICS: list[Metric] = [RMS(), MeanL2(), WorstCase()]
+METRICS: list[bounds.Metric] = [bounds.RMS(), bounds.MeanL2(), bounds.WorstCase()]
 
 
 def gaussian_scale(privacy: Privacy) -> float:
@@ -159,8 +147,10 @@ def test_no_line_is_above_the_best_mechanism_for_one_query(privacy, moment):
 WORKLOADS: list[Workload] = [Histogram(5), Prefixes(9), Marginals(4, 2)]
 
 
-def lines_bound(workload: Workload, privacy: Privacy, metric: Metric, alpha: float = 0.02) -> Bound:
-    return orthogonal_lines_bound(workload, privacy=privacy, alpha=alpha, metric=metric)
+def lines_bound(
+    workload: Workload, privacy: Privacy, metric: bounds.Metric, alpha: float = 0.02
+) -> bounds.Bound:
+    return bounds.orthogonal_lines_bound(workload, privacy=privacy, alpha=alpha, metric=metric)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
@@ -168,8 +158,8 @@ def lines_bound(workload: Workload, privacy: Privacy, metric: Metric, alpha: flo
 def test_no_gaussian_error_is_excluded(workload, privacy):
     for adjacency, n in itertools.product(Adjacency, (10, 1000, 100_000)):
         gaussian = gd.mechanisms.Gaussian(workload, n=n, privacy=privacy, adjacency=adjacency)
-        error = orthogonal_lines_error(
-            workload, n, privacy=privacy, metric=RMS(), adjacency=adjacency
+        error = bounds.orthogonal_lines_error(
+            workload, n, privacy=privacy, metric=bounds.RMS(), adjacency=adjacency
         )
         assert 0 < error < gaussian.predicted_rmse.value
 
@@ -179,7 +169,7 @@ def test_no_gaussian_error_is_excluded(workload, privacy):
 def test_certificates_are_confirmed(privacy, metric, tmp_path):
     for workload in WORKLOADS:
         bound = lines_bound(workload, privacy, metric)
-        checked = check_certificate(saved(bound, tmp_path))
+        checked = bounds.check_certificate(saved(bound, tmp_path))
         assert checked.records == bound.value > 0
         assert str(privacy) in checked.statement
         assert str(privacy) in bound.statement
@@ -189,10 +179,10 @@ def test_certificates_are_confirmed(privacy, metric, tmp_path):
 def test_some_queries_bound_the_largest_error_at_least_as_well(privacy):
     """Copies of a query change the mean error over the queries, but not the largest error."""
     matrix = np.array([[0.0, 1.0, 0.0], *([[0.0, 0.0, 0.1]] * 30)])
-    wide = lines_bound(gd.workloads.Explicit(matrix), privacy, WorstCase())
-    alone = lines_bound(gd.workloads.Explicit(matrix[:1]), privacy, WorstCase())
+    wide = lines_bound(gd.workloads.Explicit(matrix), privacy, bounds.WorstCase())
+    alone = lines_bound(gd.workloads.Explicit(matrix[:1]), privacy, bounds.WorstCase())
     assert wide.value >= alone.value * 0.98 > 20
-    mean = lines_bound(gd.workloads.Explicit(matrix), privacy, MeanL2(), alpha=0.005)
+    mean = lines_bound(gd.workloads.Explicit(matrix), privacy, bounds.MeanL2(), alpha=0.005)
     assert all(rung.family.queries is None for rung in mean.certificate.rungs)
 
 
@@ -200,7 +190,7 @@ def test_a_large_delta_allows_few_copies():
     """If delta is several times epsilon, steps chosen for epsilon alone prove nothing."""
     privacy = ApproxDP(0.02, 0.1)
     bound = gd.bounds.orthogonal_lines_bound(
-        Histogram(4), privacy=privacy, alpha=0.01, metric=RMS()
+        Histogram(4), privacy=privacy, alpha=0.01, metric=bounds.RMS()
     )
     # With numbers of copies chosen by epsilon alone, the bound was 174.
     assert bound.value == 274
@@ -315,13 +305,13 @@ def first_line(**values: Any) -> Change:
 
 
 @functools.cache
-def zcdp() -> Bound:
-    return lines_bound(Histogram(4), ZCDP(0.02), RMS())
+def zcdp() -> bounds.Bound:
+    return lines_bound(Histogram(4), ZCDP(0.02), bounds.RMS())
 
 
 @functools.cache
-def approximate() -> Bound:
-    return lines_bound(Histogram(4), ApproxDP(0.2, 1e-4), MeanL2())
+def approximate() -> bounds.Bound:
+    return lines_bound(Histogram(4), ApproxDP(0.2, 1e-4), bounds.MeanL2())
 
 
 #: What is wrong about a bound under zCDP, and about one under (epsilon, delta)-DP.
@@ -394,7 +384,7 @@ ABOUT_APPROXIMATE: list[tuple[Change, str]] = [
 )
 def test_false_lines_are_rejected(bound, change, reason, tmp_path):
     path = saved(bound(), tmp_path)
-    assert check_certificate(path).records > 0
+    assert bounds.check_certificate(path).records > 0
     rejected(altered(path, change), reason)
 
 
@@ -411,13 +401,14 @@ def test_the_scale_of_weights_proves_nothing(scale):
 def test_differences_prove_nothing_for_mean_errors(tmp_path):
     path = altered(saved(zcdp(), tmp_path), only_lines("differences"))
     rungs = json.loads(path.read_text())["rungs"]
-    mean = lines_bound(Histogram(4), ZCDP(0.02), MeanL2())
+    mean = lines_bound(Histogram(4), ZCDP(0.02), bounds.MeanL2())
     path = altered(saved(mean, tmp_path), lambda document: document.update(rungs=rungs))
     rejected(path, "differences bound a root mean squared error only")
 
 
 @pytest.mark.parametrize(
-    "argue", [partial(packing_search, rng=0), guessing_bound, query_lines_bound]
+    "argue",
+    [partial(bounds.packing_search, rng=0), bounds.guessing_bound, bounds.query_lines_bound],
 )
 def test_packings_guesses_and_query_lines_prove_pure_bounds_only(argue, tmp_path):
     path = saved(argue(Histogram(16), epsilon=0.1, alpha=0.02), tmp_path)
@@ -440,9 +431,11 @@ def test_packings_guesses_and_query_lines_prove_pure_bounds_only(argue, tmp_path
 ])  # fmt: skip
 def test_wrong_sets_of_queries_are_rejected(tmp_path, queries, reason):
     matrix = np.array([[0.0, 1.0, 0.0], *([[0.0, 0.0, 0.1]] * 30)])
-    bound = orthogonal_lines_bound(Explicit(matrix), epsilon=1.0, alpha=0.02, metric=WorstCase())
+    bound = bounds.orthogonal_lines_bound(
+        Explicit(matrix), epsilon=1.0, alpha=0.02, metric=bounds.WorstCase()
+    )
     path = saved(bound, tmp_path)
-    assert check_certificate(path).records == bound.value
+    assert bounds.check_certificate(path).records == bound.value
     document = json.loads(path.read_text())
     assert document["rungs"][0]["family"]["queries"] == [0]
     rejected(altered(path, lambda d: d["rungs"][0]["family"].update(queries=queries)), reason)

@@ -17,19 +17,8 @@ import scipy.optimize
 import scipy.spatial
 
 import geomdp as gd
+from experiments.lower_bounds import factorisation_norms
 from experiments.lower_bounds.bracket_table import goals_on_arguments
-from experiments.lower_bounds.factorisation_norms import (
-    Radii,
-    hull_radii,
-    least_variance,
-    log_ratio,
-    norm_columns,
-    one_column_norm,
-    one_count_variance,
-    principal,
-    radii,
-    squared_norm,
-)
 from geomdp.bounds.lines import OrthogonalLines, coordinates, widest_frame
 from geomdp.workloads import explicit_answers
 
@@ -78,19 +67,19 @@ def test_bounds_on_the_norm_enclose_the_semidefinite_program(Q):
     covariance = cp.Variable((points.shape[1],) * 2, PSD=True)
     private = [cp.matrix_frac(point, covariance) <= 1 for point in points]
     norm = cp.Problem(cp.Minimize(cp.trace(covariance)), private).solve(solver=cp.CLARABEL)
-    lower, upper, weights = least_variance(V)
+    lower, upper, weights = factorisation_norms.least_variance(V)
     assert lower <= norm * (1 + 1e-6)
     assert norm <= upper * (1 + 1e-6)
     assert upper <= 1.02 * lower
     root = np.sqrt(np.maximum(np.linalg.eigvalsh((V * weights[:, None]).T @ V), 0)).sum()
     assert root**2 == pytest.approx(lower)
-    assert squared_norm(Q) == pytest.approx(upper)
+    assert factorisation_norms.squared_norm(Q) == pytest.approx(upper)
 
 
 @pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
 def test_lines_with_the_best_pairs_reach_the_norm_and_no_lines_pass_it(Q):
     """Negative control: the best lines are above 97% of the bound, so a bound 3% lower fails."""
-    lower, upper, weights = least_variance(differences(Q))
+    lower, upper, weights = factorisation_norms.least_variance(differences(Q))
     best = float((lines_of_all_pairs(Q, weights) ** 2).sum())
     assert lower * (1 - 1e-6) <= best <= upper * (1 + 1e-6)
     assert best > 0.97 * upper
@@ -109,23 +98,23 @@ def test_the_lines_of_the_library_do_not_pass_the_norm(Q):
     points = coordinates(explicit_answers(Q) - explicit_answers(Q).mean(axis=0))
     for size in range(1, points.shape[1] + 1):
         _, lengths = widest_frame(points, size)
-        assert float((lengths**2).sum()) <= squared_norm(Q) * (1 + 1e-6)
+        assert float((lengths**2).sum()) <= factorisation_norms.squared_norm(Q) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("corners", [3, 4, 6])
 def test_a_simplex_needs_all_pairs(corners):
     """The squared factorisation norm is 2 (corners - 1), and lines without one pair prove less."""
     Q, count = gd.workloads.Histogram(corners), corners * (corners - 1) // 2
-    assert squared_norm(Q) == pytest.approx(2 * (corners - 1))
+    assert factorisation_norms.squared_norm(Q) == pytest.approx(2 * (corners - 1))
     every = lines_of_all_pairs(Q, np.full(count, 1 / count))
     assert float((every**2).sum()) == pytest.approx(2 * (corners - 1))
-    without = least_variance(differences(Q)[1:])
+    without = factorisation_norms.least_variance(differences(Q)[1:])
     assert without[1] < 2 * (corners - 1) * 0.999
 
 
 def test_row_products_prove_no_more_than_lines_with_the_same_pairs():
     Q, rng = gd.workloads.Marginals(8, 2), np.random.default_rng(3)
-    norm = one_column_norm(Q)
+    norm = factorisation_norms.one_column_norm(Q)
     for count in range(1, 8):
         ones = rng.integers(0, 2, (count, 8))
         ones[:, 0] = 1
@@ -149,7 +138,9 @@ def test_the_variance_for_one_count_is_that_of_the_mechanisms():
         (gd.ZCDP(0.3), gd.mechanisms.Gaussian(Q, n=1, privacy=gd.ZCDP(0.3))),
         (gd.ApproxDP(0.7, 1e-6), gd.mechanisms.Geometric(Q, n=1, privacy=gd.PureDP(0.7))),
     ):
-        assert known.predicted_rmse.value**2 == pytest.approx(one_count_variance(privacy))
+        assert known.predicted_rmse.value**2 == pytest.approx(
+            factorisation_norms.one_count_variance(privacy)
+        )
 
 
 def least_share(ratio: float, dimension: int, moment: int, cells: int = 1000) -> float:
@@ -179,12 +170,14 @@ def least_share(ratio: float, dimension: int, moment: int, cells: int = 1000) ->
 @pytest.mark.parametrize("ratio", [1.5, 20.0, 3000.0])
 def test_the_ratio_of_densities_is_that_of_the_linear_program(dimension, moment, ratio):
     share = least_share(ratio, dimension, moment)
-    (found,) = log_ratio(np.array([share]), np.array([dimension]), moment)
+    (found,) = factorisation_norms.log_ratio(np.array([share]), np.array([dimension]), moment)
     assert found == pytest.approx(math.log(ratio), rel=1e-3)
     assert found != pytest.approx(math.log(2 * ratio), rel=1e-2)
 
 
-def ceiling(found: Radii, metric: gd.bounds.Metric, *, alpha: float = 0.05) -> float:
+def ceiling(
+    found: factorisation_norms.Radii, metric: gd.bounds.Metric, *, alpha: float = 0.05
+) -> float:
     return found.ceiling(epsilon=0.1, alpha=alpha, metric=metric, queries=len(found.body))
 
 
@@ -199,18 +192,18 @@ def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(dimension, metri
     """
     Q = gd.workloads.Marginals(dimension, 1)
     exact = gd.geometry.volume_radius(gd.sensitivity_polytope(Q)).value
-    upper = radii(Q)
+    upper = factorisation_norms.radii(Q)
     assert (upper.body >= exact * (1 - 1e-9)).all()
     assert (upper.half_difference >= exact * (1 - 1e-9)).all()
     known = np.append(np.zeros(dimension - 1) + 1e-9, exact)
-    excluded = ceiling(Radii(known, known), metric)
+    excluded = ceiling(factorisation_norms.Radii(known, known), metric)
     noise = math.sqrt((dimension + 1) * (dimension + 2) / 3)
     if isinstance(metric, gd.bounds.WorstCase):
         noise = dimension
     enough = noise / (0.1 * 0.05)
     assert 0 < excluded < enough
     assert excluded <= ceiling(upper, metric) * (1 + 1e-9)
-    assert ceiling(Radii(6 * known, 6 * known), metric) > enough
+    assert ceiling(factorisation_norms.Radii(6 * known, 6 * known), metric) > enough
 
 
 def test_ceilings_are_at_least_those_of_packings():
@@ -223,7 +216,7 @@ def test_ceilings_are_at_least_those_of_packings():
     for dimension, radius in itertools.product((2, 8, 30), (0.5, 2.0, 8.0)):
         size = alpha * math.sqrt(dimension)
         known = np.append(np.full(dimension - 1, 1e-9), radius)
-        most = Radii(known, known).ceiling(
+        most = factorisation_norms.Radii(known, known).ceiling(
             epsilon=epsilon, alpha=alpha, metric=metric, queries=dimension
         )
         for share, separation in itertools.product((0.03, 0.1, 0.3, 1.0), (2.2, 3.0, 4.0, 8.0)):
@@ -234,13 +227,13 @@ def test_ceilings_are_at_least_those_of_packings():
 
 def test_hulls_are_bounded_by_their_simplices():
     """The bound is exact for a simplex, and random projections of another hull are below it."""
-    simplex = principal(np.eye(5))
+    simplex = factorisation_norms.principal(np.eye(5))
     volume = math.sqrt(5) / math.factorial(4)
     exact = (volume / gd.geometry.unit_ball_volume(4)) ** (1 / 4)
-    assert hull_radii(simplex)[-1] == pytest.approx(exact)
+    assert factorisation_norms.hull_radii(simplex)[-1] == pytest.approx(exact)
     rng = np.random.default_rng(0)
-    points = principal(rng.standard_normal((9, 4)) * [1.0, 2.0, 5.0, 9.0])
-    bounds = hull_radii(points)
+    points = factorisation_norms.principal(rng.standard_normal((9, 4)) * [1.0, 2.0, 5.0, 9.0])
+    bounds = factorisation_norms.hull_radii(points)
     for size in (2, 3, 4):
         ball = gd.geometry.unit_ball_volume(size)
         for _ in range(30):
@@ -258,9 +251,12 @@ def test_a_long_box_has_ceilings_far_below_those_of_its_width():
         exact = sides[:size].prod() ** (1 / size) * gd.geometry.unit_ball_volume(size) ** (
             -1 / size
         )
-        assert exact <= radii(Q).half_difference[size - 1]
+        assert exact <= factorisation_norms.radii(Q).half_difference[size - 1]
     plain = gd.gaussian_width(gd.bodies.VPolytope(corners), rng=0).value
-    assert radii(Q).half_difference[-1] < plain / gd.geometry.mean_gaussian_norm(4) / 2
+    assert (
+        factorisation_norms.radii(Q).half_difference[-1]
+        < plain / gd.geometry.mean_gaussian_norm(4) / 2
+    )
 
 
 def table(**changed: float) -> pd.DataFrame:
@@ -294,6 +290,6 @@ def test_tables_without_the_columns_have_no_such_goals():
 def test_rows_under_concentrated_privacy_have_their_columns():
     Q, privacy = gd.workloads.Marginals(3, 2), gd.ZCDP(0.5)
     bound = gd.bounds.orthogonal_lines_bound(Q, alpha=0.05, metric=gd.bounds.RMS(), privacy=privacy)
-    found = norm_columns(Q, privacy, 0.05, bound)
+    found = factorisation_norms.norm_columns(Q, privacy, 0.05, bound)
     assert 0 < found["own_lines"] <= found["all_lines"] <= found["norm"]
     assert 0 < found["row_products"] < bound.records

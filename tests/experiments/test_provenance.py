@@ -13,15 +13,6 @@ import pytest
 
 import geomdp
 from experiments.engine import cells, provenance
-from experiments.engine.provenance import (
-    LIBRARY,
-    Code,
-    commit,
-    content_hash,
-    module_hash,
-    sources,
-    versions,
-)
 from experiments.engine.reach import Snapshot
 from experiments.engine.script import load
 
@@ -67,7 +58,7 @@ class Disc:
 ])  # fmt: skip
 def test_words_imports_and_formatting_leave_the_hash(old, new):
     assert old in SOURCE
-    assert module_hash(SOURCE.replace(old, new)) == module_hash(SOURCE)
+    assert provenance.module_hash(SOURCE.replace(old, new)) == provenance.module_hash(SOURCE)
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -83,29 +74,29 @@ def test_words_imports_and_formatting_leave_the_hash(old, new):
 ])  # fmt: skip
 def test_code_changes_the_hash(old, new):
     assert old in SOURCE
-    assert module_hash(SOURCE.replace(old, new)) != module_hash(SOURCE)
+    assert provenance.module_hash(SOURCE.replace(old, new)) != provenance.module_hash(SOURCE)
 
 
 def test_content_hash_sees_contents_but_neither_places_nor_order(tmp_path):
     a, b = tmp_path / "a.py", tmp_path / "b.py"
     a.write_text("one = 1")
     b.write_text("two = 2")
-    reference = content_hash([a, b])
-    assert content_hash([b, a]) == reference
-    assert content_hash([a]) != reference
+    reference = provenance.content_hash([a, b])
+    assert provenance.content_hash([b, a]) == reference
+    assert provenance.content_hash([a]) != reference
     room = tmp_path / "room"
     room.mkdir()
     (room / "__init__.py").write_text('"""A room."""')
     moved = b.rename(room / "another_name.py")
-    assert content_hash([a, moved, room / "__init__.py"]) == reference
+    assert provenance.content_hash([a, moved, room / "__init__.py"]) == reference
     a.write_text("one = 3")
-    assert content_hash([a, moved]) != reference
+    assert provenance.content_hash([a, moved]) != reference
 
 
 def test_sources_follow_imports(tmp_path):
     path = tmp_path / "script.py"
     path.write_text("import math\nfrom experiments.engine import store\n")
-    found = sources(module_from(path))
+    found = provenance.sources(module_from(path))
     assert found["script"] == path
     # store imports cells.
     assert found["experiments.engine.cells"] == Path(cells.__file__)
@@ -122,14 +113,14 @@ def test_an_edited_script_or_helper_is_other_code(tmp_path, monkeypatch):
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     script = tmp_path / "script.py"
     script.write_text("from experiments.shared_problem import SIZE\n")
-    first = Code.of(module_from(script))
-    assert Code.of(module_from(script)) == first
+    first = provenance.Code.of(module_from(script))
+    assert provenance.Code.of(module_from(script)) == first
     helper.write_text("SIZE = 2\n")
-    second = Code.of(module_from(script))
+    second = provenance.Code.of(module_from(script))
     assert second.script != first.script
     assert second.library == first.library
     script.write_text("from experiments.shared_problem import SIZE\nDOUBLE = 2 * SIZE\n")
-    assert Code.of(module_from(script)).script not in (first.script, second.script)
+    assert provenance.Code.of(module_from(script)).script not in (first.script, second.script)
 
 
 def test_a_moved_helper_is_the_same_code(tmp_path, monkeypatch):
@@ -138,24 +129,24 @@ def test_a_moved_helper_is_the_same_code(tmp_path, monkeypatch):
     helper, script = tmp_path / "before_the_move.py", tmp_path / "script.py"
     helper.write_text("SIZE = 1\n")
     script.write_text("from experiments.before_the_move import SIZE\n")
-    before = Code.of(module_from(script))
+    before = provenance.Code.of(module_from(script))
     helper.rename(tmp_path / "after_the_move.py")
     script.write_text('"""Edited."""\nfrom experiments.after_the_move import SIZE\n')
-    assert Code.of(module_from(script)) == before
+    assert provenance.Code.of(module_from(script)) == before
 
 
 def test_the_library_hash_covers_what_a_script_reaches(tmp_path, monkeypatch):
     script = tmp_path / "script.py"
     script.write_text("from geomdp.privacy.definitions import basic_composition\n")
     module = module_from(script)
-    first = Code.of(module)
+    first = provenance.Code.of(module)
     texts = dict(provenance.LIBRARY.texts)
 
-    def edited(name: str) -> Code:
+    def edited(name: str) -> provenance.Code:
         path = PurePosixPath(name)
         changed = texts | {path: texts[path] + "\nEDITED = True\n"}
         monkeypatch.setattr(provenance, "LIBRARY", Snapshot(changed))
-        return Code.of(module)
+        return provenance.Code.of(module)
 
     assert edited("privacy/definitions.py").library != first.library
     assert edited("cli/app.py") == first
@@ -168,14 +159,14 @@ def test_a_module_without_a_file_is_refused():
     namespace = ModuleType("nowhere")
     namespace.__file__ = None
     with pytest.raises(ValueError, match="source file, got nowhere"):
-        Code.of(namespace)
+        provenance.Code.of(namespace)
 
 
 def test_versions_and_commit():
-    assert versions()["python"].startswith(f"{sys.version_info.major}.")
+    assert provenance.versions()["python"].startswith(f"{sys.version_info.major}.")
     # Exact noise uses python-flint, some conic programs use scs, and smooth queries use finufft.
-    assert versions().keys() >= {"python-flint", "scs", "finufft"}
-    found = commit()
+    assert provenance.versions().keys() >= {"python-flint", "scs", "finufft"}
+    found = provenance.commit()
     assert found is None or len(found.removesuffix("+changes")) == 40
 
 
@@ -265,9 +256,9 @@ def loaded() -> dict[str, set[str]]:
 def test_everything_that_a_cell_loads_is_reached(name, loaded):
     """The last assertion excludes the trivial case that the whole library is reached."""
     module = load(name).module
-    texts = [path.read_text() for path in sources(module).values()]
-    reached = {str(path) for path in LIBRARY.reached(texts)}
+    texts = [path.read_text() for path in provenance.sources(module).values()]
+    reached = {str(path) for path in provenance.LIBRARY.reached(texts)}
     assert len(loaded[name]) > 5
     assert loaded[name] <= reached
-    everything = {str(path) for path in LIBRARY.everything()}
+    everything = {str(path) for path in provenance.LIBRARY.everything()}
     assert "cli/release.py" in everything - reached

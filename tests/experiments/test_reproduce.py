@@ -14,16 +14,9 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from experiments.engine import figures
 from experiments.engine.cells import Outcome
 from experiments.engine.claims import Aim, Goal, goals_table
-from experiments.engine.figures import (
-    Folders,
-    Outputs,
-    drawing,
-    read_table,
-    write_figure,
-    write_table,
-)
 from experiments.engine.processes import Processes
 from experiments.engine.reproduce import Report, contents, draw, reproduce, reproduce_each
 from experiments.engine.run import in_process
@@ -37,8 +30,8 @@ TOY = "tests.experiments.toy_script"
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> Folders:
-    return Folders(tmp_path / "results", tmp_path / "figures")
+def folders(tmp_path: Path) -> figures.Folders:
+    return figures.Folders(tmp_path / "results", tmp_path / "figures")
 
 
 def test_a_quick_run_writes_everything_beside_the_committed_figures(folders):
@@ -116,31 +109,31 @@ def test_plots_read_the_csv_and_nothing_else(folders):
     script, outputs = load(TOY), folders.outputs("toy_script", Preset.QUICK)
     reproduce(script, Preset.QUICK, folders)
     before = outputs.images[0].read_bytes()
-    table = read_table(outputs)
+    table = figures.read_table(outputs)
     table["square"] = table["n"]
-    write_table(outputs, table)
+    figures.write_table(outputs, table)
     draw(script, outputs)
     assert outputs.images[0].read_bytes() != before
 
 
 def test_floats_survive_the_csv(tmp_path):
-    outputs = Outputs(tmp_path / "deep" / "folder", "floats")
+    outputs = figures.Outputs(tmp_path / "deep" / "folder", "floats")
     table = pd.DataFrame({"x": [1 / 3, 1e-300, 123456789.123456789, -0.0]})
-    write_table(outputs, table)
-    pd.testing.assert_frame_equal(read_table(outputs), table, check_exact=True)
+    figures.write_table(outputs, table)
+    pd.testing.assert_frame_equal(figures.read_table(outputs), table, check_exact=True)
 
 
 def test_a_figure_that_cannot_be_drawn_leaves_no_file(tmp_path):
     figure = Figure(figsize=(1, 1))
     figure.text(0, 0, "$\\unknown$")
-    with drawing(), pytest.raises(ValueError, match="unknown"):
-        write_figure(Outputs(tmp_path, "broken"), figure)
+    with figures.drawing(), pytest.raises(ValueError, match="unknown"):
+        figures.write_figure(figures.Outputs(tmp_path, "broken"), figure)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_style_neither_depends_on_nor_changes_the_settings_of_the_user():
     with mpl.rc_context({"lines.linewidth": 17.0}):
-        with drawing():
+        with figures.drawing():
             assert mpl.rcParams["lines.linewidth"] < 3
             assert mpl.rcParams["svg.hashsalt"] == "geomdp"
         assert mpl.rcParams["lines.linewidth"] == 17.0
@@ -211,7 +204,7 @@ def test_cells_of_several_scripts_share_the_processes(folders, two_toys, workers
     assert {report.name for report in reports} == {"second_toy", "toy_script"}
     assert all(report.passed for report in reports)
     assert sorted(seen) == ["second_toy"] * 6 + ["toy_script"] * 6
-    first, second = (read_table(report.outputs) for report in reports)
+    first, second = (figures.read_table(report.outputs) for report in reports)
     pd.testing.assert_frame_equal(first, second)
 
 
@@ -234,7 +227,7 @@ def test_a_store_that_fails_stops_its_script_alone(folders, two_toys, monkeypatc
 
 def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
     (tmp_path / ".half.csv.999999999").write_text("half")
-    write_table(Outputs(tmp_path, "half"), pd.DataFrame({"x": [1]}))
+    figures.write_table(figures.Outputs(tmp_path, "half"), pd.DataFrame({"x": [1]}))
     assert [path.name for path in tmp_path.iterdir()] == ["half.csv"]
 
 
@@ -254,7 +247,7 @@ def goals(table: pd.DataFrame) -> list[Goal]:
 
 
 @pytest.fixture
-def report(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> Report:
+def report(folders: figures.Folders, monkeypatch: pytest.MonkeyPatch) -> Report:
     monkeypatch.setattr(toy_script, "goals", goals, raising=False)
     return reproduce(load(TOY), Preset.QUICK, folders)
 
