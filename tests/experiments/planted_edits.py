@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import CodeType
 
@@ -33,13 +34,19 @@ def are_tests(tests: Sequence[str]) -> None:
     assert tests
     for test in tests:
         path, *names = test.split("::")
-        found: ast.AST = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        found: ast.AST = syntax_tree(path)
         for name in names:  # classes from outside in, and then the function
             found = definition(found, name)
         tested = [found] if names else [*ast.walk(found)]
         assert any(
             isinstance(part, ast.FunctionDef) and part.name.startswith("test_") for part in tested
         )
+
+
+@cache
+def syntax_tree(path: str) -> ast.Module:
+    """The syntax tree of a file of the repository; hundreds of edits name the same files."""
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
 
 def definition(outside: ast.AST, name: str) -> ast.AST:
