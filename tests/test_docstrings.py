@@ -73,6 +73,7 @@ def test_every_public_name_says_what_it_is():
                 and not any(_words(exported, member))
             ]
     assert silent == []
+    assert WITHOUT_EXAMPLE.keys() <= public_objects().keys()
 
 
 @pytest.mark.parametrize("name", list(_public_callables()))
@@ -94,22 +95,12 @@ WITHOUT_EXAMPLE = {
 
 #: How arrays are printed: the defaults of numpy, whatever the user has set.
 ARRAYS = {
-    "precision": 8,
-    "threshold": 1000,
-    "edgeitems": 3,
-    "linewidth": 75,
-    "suppress": False,
-    "nanstr": "nan",
-    "infstr": "inf",
-    "sign": "-",
-    "formatter": None,
-    "floatmode": "maxprec",
+    "precision": 8, "threshold": 1000, "edgeitems": 3, "linewidth": 75, "suppress": False,
+    "nanstr": "nan", "infstr": "inf", "sign": "-", "formatter": None, "floatmode": "maxprec",
     "legacy": False,
-}
+}  # fmt: skip
 #: How tables are printed, which otherwise depends on the terminal.
 TABLES = ("display.width", 80, "display.max_columns", 20, "display.max_rows", 60)
-
-
 PUBLIC = public_objects()
 
 
@@ -123,6 +114,12 @@ def _default_settings() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", list(PUBLIC))
 def test_the_example_prints_what_it_says(name, tmp_path, monkeypatch):
+    own = PUBLIC[name].__doc__ or ""
+    if name in WITHOUT_EXAMPLE:
+        assert ">>>" not in own
+        return
+    assert "Examples\n" in own, f"{name} has no Examples section"
+    assert doctest.DocTestParser().get_examples(own), f"{name} has an empty Examples section"
     # Every example imports what it needs, and writes files into a folder of its own.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -134,15 +131,3 @@ def test_the_example_prints_what_it_says(name, tmp_path, monkeypatch):
         with _default_settings():
             runner.run(test, out=differences.append)
     assert not differences, "".join(differences)
-
-
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in WITHOUT_EXAMPLE])
-def test_there_is_an_example(name):
-    own = PUBLIC[name].__doc__ or ""
-    assert "Examples\n" in own, f"{name} has no Examples section"
-    assert doctest.DocTestParser().get_examples(own), f"{name} has an empty Examples section"
-
-
-@pytest.mark.parametrize("name", list(WITHOUT_EXAMPLE))
-def test_what_is_excused_exists_and_has_no_example(name):
-    assert ">>>" not in (PUBLIC[name].__doc__ or "")

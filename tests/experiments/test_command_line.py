@@ -197,7 +197,9 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.ci)])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.ci)]
+)
 def test_a_run_that_was_killed_halfway_ends_the_same(tmp_path, number, workers):
     (tmp_path / "slow_toy.py").write_text(SLOW)
     (tmp_path / "run.py").write_text(RUN)
