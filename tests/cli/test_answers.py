@@ -217,9 +217,7 @@ def test_record_says_what_was_claimed_and_run(run):
     # `noise_std` is the error of the noise. The bound on the error of fitted tables is twice that.
     errors = pd.read_csv("answers.csv")["noise_std"]
     np.testing.assert_allclose(
-        2 * np.sqrt((errors**2).mean()),
-        content["predicted_rmse"]["value"],
-        rtol=2e-3,
+        2 * np.sqrt((errors**2).mean()), content["predicted_rmse"]["value"], rtol=2e-3
     )
     assert 0 <= content["estimated_rmse"] < content["predicted_rmse"]["value"]
     assert content["answers"] == {

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.data import (
-    BooleanColumn,
-    CategoricalColumn,
-    NumericColumn,
-    RealColumn,
-    Schema,
-    encode,
-)
+from geomdp.data import BooleanColumn, CategoricalColumn, NumericColumn, RealColumn, Schema, encode
 from geomdp.workloads import (
     BooleanCube,
     CategoricalProduct,
@@ -97,9 +90,7 @@ def test_reals_are_mapped_to_the_cube_and_the_ball():
 
 
 @given(
-    st.floats(-1e6, 1e6),
-    st.floats(1e-6, 1e6),
-    st.lists(st.floats(0, 1), min_size=1, max_size=20),
+    st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.lists(st.floats(0, 1), min_size=1, max_size=20)
 )
 def test_reals_inside_their_bounds_stay_inside_the_cube(low, width, shares):
     high = low + width
@@ -165,8 +156,7 @@ def test_equal_objects_of_different_meaning_are_kept_apart():
 
 
 @pytest.mark.parametrize(
-    "values",
-    [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["true", "false"], ["TRUE", "False"]],
+    "values", [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["true", "false"], ["TRUE", "False"]]
 )
 def test_spellings_of_booleans(values):
     schema = Schema((BooleanColumn("b"),))
@@ -215,10 +205,7 @@ def test_errors_name_row_and_column_and_not_the_value(column, value, wanted):
 
 @pytest.mark.parametrize(
     ("frame", "times"),
-    [
-        (FRAME.drop(columns="age"), 0),
-        (pd.DataFrame([[1, 2]], columns=["age", "age"]), 2),
-    ],
+    [(FRAME.drop(columns="age"), 0), (pd.DataFrame([[1, 2]], columns=["age", "age"]), 2)],
 )
 def test_a_column_must_be_there_once(frame, times):
     schema = SCHEMA.select(["age"])

@@ -69,10 +69,7 @@ def test_csv_values_are_texts_whatever_their_chunk(tmp_path):
 def test_only_an_empty_field_is_missing(tmp_path):
     path = write(tmp_path / "missing.csv", 'a,b\nNA,nan\nNone,""\n,null\n\n')
     (chunk,) = read_chunks(path)
-    assert chunk.to_pydict() == {
-        "a": ["NA", "None", None, None],
-        "b": ["nan", None, "null", None],
-    }
+    assert chunk.to_pydict() == {"a": ["NA", "None", None, None], "b": ["nan", None, "null", None]}
 
 
 def test_a_compressed_file_and_a_byte_order_mark(tmp_path):

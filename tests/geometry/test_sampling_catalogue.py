@@ -12,12 +12,7 @@ import pytest
 
 from geomdp._typing import FloatArray
 from geomdp.bodies import Body, Box
-from geomdp.geometry.sampling import (
-    CoordinateHitAndRun,
-    HitAndRun,
-    run_chains,
-    sample_uniform,
-)
+from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, run_chains, sample_uniform
 from geomdp.geometry.sampling.samplers import preimage, symmetric_roots
 from geomdp.privacy import Exact
 from tests.catalogue import BODIES, CONIC_PROGRAM, BodyCase

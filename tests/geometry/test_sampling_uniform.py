@@ -8,14 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies import (
-    Ball,
-    HPolytope,
-    LinearImage,
-    MissingOracle,
-    SlabBody,
-    VPolytope,
-)
+from geomdp.bodies import Ball, HPolytope, LinearImage, MissingOracle, SlabBody, VPolytope
 from geomdp.geometry.sampling import ExactSampler, sample_uniform
 from geomdp.geometry.sampling.samplers import LOCKSTEP, ChainSampler, UniformSampler
 from geomdp.privacy import Exact, Heuristic

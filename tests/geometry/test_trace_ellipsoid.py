@@ -168,8 +168,7 @@ class TestCapped:
         assert trace <= float((caps * np.sqrt(sizes)).sum()) ** 2 * slack
 
     @pytest.mark.parametrize(
-        ("sizes", "caps", "diameter"),
-        [([1], [0.0], 1.0), ([1], [np.nan], 1.0), ([1], [1], 0)],
+        ("sizes", "caps", "diameter"), [([1], [0.0], 1.0), ([1], [np.nan], 1.0), ([1], [1], 0)]
     )
     def test_bad_bounds(self, sizes, caps, diameter):
         with pytest.raises(ValueError, match="diameter"):

@@ -9,12 +9,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from geomdp.bodies import LinearImage
-from geomdp.bodies.balls import (
-    Ball,
-    CrossPolytope,
-    Ellipsoid,
-    mean_gaussian_maximum,
-)
+from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid, mean_gaussian_maximum
 from geomdp.bodies.base import Body, MissingOracle
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.products import Product

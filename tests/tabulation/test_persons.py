@@ -244,11 +244,7 @@ def test_nothing_is_paid_for_wrong_arguments():
 # The budget for an accuracy.
 
 WORKLOAD = gd.workloads.MarginalTables({"region": 3, "smoker": 2, "age": 5}, k=2)
-TARGETS = [
-    gd.advice.RootMeanSquare(0.01),
-    gd.advice.HalfWidth(0.03),
-    gd.advice.LargestError(0.03),
-]
+TARGETS = [gd.advice.RootMeanSquare(0.01), gd.advice.HalfWidth(0.03), gd.advice.LargestError(0.03)]
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

@@ -13,12 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp._typing import IntArray
-from geomdp.workloads.base import (
-    DenseQuery,
-    SparseQuery,
-    conjunction,
-    conjunctions,
-)
+from geomdp.workloads.base import DenseQuery, SparseQuery, conjunction, conjunctions
 
 
 def test_one_query_from_every_source() -> None:

@@ -133,8 +133,7 @@ def test_bad_records_name_the_row(records, message):
 
 
 @pytest.mark.parametrize(
-    ("queries", "message"),
-    [([], "at least 1 query"), ([{"a": 1.0}], "number 0 is a dict")],
+    ("queries", "message"), [([], "at least 1 query"), ([{"a": 1.0}], "number 0 is a dict")]
 )
 def test_bad_queries(queries, message):
     with pytest.raises(ValueError, match=message):

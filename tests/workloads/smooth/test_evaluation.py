@@ -246,10 +246,7 @@ def test_misuse_of_queries(query, message):
 def test_closed_forms_with_infinite_values_are_refused():
     """At (1, 1), two terms of 1.7e308 add up to infinity."""
     query = Polynomial([[1, 0], [0, 1]], [1.7e308, 1.7e308])
-    with (
-        np.errstate(over="ignore"),
-        pytest.raises(ValueError, match="finite on the cube, got"),
-    ):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="finite on the cube, got"):
         approximate(query, 4, 2, Truncation())
 
 
