@@ -12,7 +12,7 @@ from geomdp.bodies.balls import Ball, CrossPolytope, unit_ball_volume
 from geomdp.bodies.base import MissingOracle
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.linear_programs import HPolytope
-from geomdp.bodies.products import LinearImage, Product
+from geomdp.bodies.products import LinearImage
 from geomdp.bodies.simplices import Simplex
 from geomdp.bodies.symmetrised import Difference, Shifted, SymmetricHull
 from geomdp.bodies.vpolytope import VPolytope
@@ -149,23 +149,6 @@ def test_estimates_say_whether_they_are_exact() -> None:
     assert repr(Estimate.exact(2.0)) == "Estimate(2, exact)"
     simulated = Estimate(1.5, 0.1, (1.0, 2.0), 400)
     assert repr(simulated) == "Estimate(1.5 +- 0.1, in [1, 2]; 400 samples)"
-
-
-@pytest.mark.parametrize("m", [1, 2, 7])
-def test_second_moments_in_closed_form(m: int) -> None:
-    # The closed forms are from JL-L14.
-    for body, expected in [
-        (Ball(m), m / (m + 2)),
-        (CrossPolytope(m), 2 * m / ((m + 1) * (m + 2))),
-        (Box.centred(np.ones(m)), m / 3),
-    ]:
-        assert math.isclose(second_moment(body).value, expected, rel_tol=1e-12)
-
-
-def test_second_moment_adds_over_a_product() -> None:
-    factors = [Box(np.zeros(2), np.ones(2)), Box(np.ones(1), np.full(1, 2.0)), Ball(3)]
-    total = sum(second_moment(factor).value for factor in factors)
-    assert math.isclose(second_moment(Product(factors)).value, total, rel_tol=1e-12)
 
 
 def test_small_polytopes_are_cut_into_simplices() -> None:

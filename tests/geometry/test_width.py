@@ -170,19 +170,6 @@ def test_half_diameter_of_many_points_is_their_largest_distance_from_the_mean() 
     assert math.isclose(VPolytope(points).half_diameter(), centred.max(), rel_tol=1e-12)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize(("d", "expected"), [(5, 2.313), (10, 3.746)])
-def test_spectraplex_matches_the_formula_sheet(d: int, expected: float) -> None:
-    # The expected values come from a simulation and are accurate to 1%; the exact width is at most
-    # sqrt(2 d) (JL-COV).
-    body = Spectraplex(d)
-    estimate = gaussian_width(body, rng=8, samples=20_000, level=LEVEL / 2)
-    assert math.isclose(estimate.value, expected, rel_tol=0.01)
-    assert estimate.interval[0] <= math.sqrt(2 * d)
-    doubled = gaussian_width(SpectraplexDifference(d), rng=8, samples=20_000, level=LEVEL / 2)
-    assert math.isclose(doubled.value, 2 * estimate.value, rel_tol=1e-12)
-
-
 def test_linear_image_that_bends_lengths_is_simulated() -> None:
     image = LinearImage(np.diag([1.0, 2.0]), Box(np.zeros(2), np.ones(2)))
     estimate = gaussian_width(image, rng=0)
