@@ -1,7 +1,5 @@
 """Private covariances in the units of the columns, and regression from them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,7 +100,7 @@ def test_without_noise_regression_is_least_squares():
 
 def test_intervals_of_a_regression_contain_the_noise():
     """They cover the slopes and the intercept in 95% of releases; without the noise they do not."""
-    trials, truth = 300, np.array([*SLOPES.values(), 10.0])
+    trials, truth = 150, np.array([*SLOPES.values(), 10.0])
     covered, without = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
     for seed in range(trials):
         frame = wages(5000, np.random.default_rng([2, seed]))

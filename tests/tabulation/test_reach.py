@@ -1,7 +1,5 @@
 """What is drawn from a release takes the release only: no record can be reached from it."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 from types import FunctionType, ModuleType
