@@ -1,7 +1,5 @@
 """Bodies with only a few methods of another body, for tests of algorithms that need no more."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Farthest-point order: how far its first points are apart, and how well they cover the rest."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

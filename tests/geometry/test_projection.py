@@ -1,7 +1,5 @@
 """Projections: the variational inequality, the error bound of the gap, hard bodies, refusals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
@@ -12,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from geomdp.bodies import Ball, Body, Box, CrossPolytope, Ellipsoid, MissingOracle, VPolytope
+from geomdp.bodies import Ball, Body, Ellipsoid, MissingOracle, VPolytope
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.geometry.projection import Projection, Projector, project
 from geomdp.workloads import Parities, explicit_answers
@@ -145,26 +143,6 @@ def test_warm_start_from_the_same_target_needs_one_look() -> None:
     cold = project(body, target)
     assert cold.iterations > 2
     assert project(body, target, warm_start=cold).iterations == 1
-
-
-@pytest.mark.parametrize(
-    "body",
-    [Ball(4, 2.0), CrossPolytope(4, 1.5), Box(np.array([0.0, -1, 2, 3]), np.array([1.0, 1, 2, 9]))],
-)
-def test_closed_forms_agree_with_the_oracle_route(body: Body) -> None:
-    rng = np.random.default_rng(1)
-    for size in (0.1, 1.0, 10.0):
-        target = size * rng.standard_normal(4)
-        closed, searched = project(body, target), project(OracleOnly(body), target, tol=1e-10)
-        assert (closed.iterations, closed.weights) == (0, None)
-        assert closed.converged
-        assert searched.converged
-        assert searched.iterations > 0
-        gap = closed.gap + searched.gap
-        assert np.linalg.norm(closed.point - searched.point) <= np.sqrt(gap) + 1e-12
-        if np.array_equal(closed.point, target):
-            assert closed.gap == 0.0
-            assert not np.shares_memory(closed.point, target)
 
 
 def test_image_projection_is_the_projection_of_the_image() -> None:

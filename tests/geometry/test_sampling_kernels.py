@@ -1,7 +1,5 @@
 """Kernels keep uniform points uniform, and points that start in a corner become uniform."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -251,8 +249,6 @@ def test_sweeps_are_counted():
         once = CoordinateHitAndRun(sweeps=3).step(np.random.default_rng(1), body, start)
         thrice = moved(CoordinateHitAndRun(), body, start, 3, np.random.default_rng(1))
         np.testing.assert_allclose(once, thrice, rtol=1e-9)
-    with pytest.raises(ValueError, match="sweeps must be a whole number, at least 1"):
-        CoordinateHitAndRun(sweeps=0)
 
 
 def test_facets_and_chords_move_alike():
@@ -342,7 +338,7 @@ def test_every_body_is_walked():
 @pytest.mark.statistical
 @on_the_catalogue
 def test_uniform_points_of_the_catalogue_stay_uniform(case, kernel):
-    """Three steps from exact points, on bodies of the scales 1e-3 and 1e3 in turn."""
+    """Three moves or one sweep from exact points, on bodies of the scales 1e-3 and 1e3 in turn."""
     body = case.build((1e-3, 1e3)[WALKED.index(case) % 2])
     rng = np.random.default_rng(1)
     start = exact_points(body, FEW, rng)
@@ -350,7 +346,8 @@ def test_uniform_points_of_the_catalogue_stay_uniform(case, kernel):
     hull = body.affine_hull()
     offset = start.mean(axis=0)
     inner = preimage(body, offset, hull.basis)
-    ends = run_chains(kernel, inner, (start - offset) @ hull.basis, rng, draws=1, thinning=3).last
+    inside, steps = (start - offset) @ hull.basis, 3 if kernel == HitAndRun() else 1
+    ends = run_chains(kernel, inner, inside, rng, draws=1, thinning=steps).last
     points = offset + ends @ hull.basis.T
     assert (np.abs(points - start).max(axis=1) > 0).all()
     check_chords_and_gauges(case, body, points, LEVEL)

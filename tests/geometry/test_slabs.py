@@ -1,7 +1,5 @@
 """Outer slab bodies contain the given body, shrink with more slabs, and reach the target error."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -253,13 +251,7 @@ def test_bad_bodies():
 
 
 class SymmetricOnly(Body):
-    @property
-    def dimension(self) -> int:
-        return 2
-
-    @property
-    def symmetric(self) -> bool:
-        return True
+    dimension, symmetric = 2, True
 
 
 def test_pool_takes_what_cuts_most_and_each_slab_once():

@@ -1,7 +1,5 @@
 """The least-trace ellipsoid: duality certificate, containment, and the closed forms of JL-ELL."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
