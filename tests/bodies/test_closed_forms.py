@@ -1,7 +1,5 @@
 """Balls, boxes, ellipsoids, simplices and Gaussian norms: values of the sheet and identities."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal, localcontext

@@ -4,8 +4,6 @@ Most deterministic comparisons allow a small multiple of the relative accuracy t
 states for the body (`tolerance`), times the size of the numbers compared.
 """
 
-from __future__ import annotations
-
 import inspect
 import pickle
 

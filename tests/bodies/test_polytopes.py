@@ -1,7 +1,5 @@
 """Polytopes by vertices, inequalities and oracles agree with linear programs and known facets."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

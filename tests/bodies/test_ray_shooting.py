@@ -1,17 +1,14 @@
 """Ray shooting agrees with linear programs, for generic, integral and degenerate vertices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies import compiled
 from geomdp.bodies.linear_programs import ConicProgram, SolverError
 from geomdp.bodies.ray_shooting import RayShooter
-from geomdp.workloads import MarginalTables, Parities, explicit_answers
+from geomdp.workloads import Parities, explicit_answers
 from tests.catalogue import cube, gaussian
 
 RAYS = 40
@@ -144,22 +141,6 @@ def test_a_hull_must_surround_the_origin():
         with pytest.raises(ValueError, match="surround 0"):
             RayShooter.hull(outside)
     RayShooter.hull(cube(3) - [1 / 2, 1 / 2, 1e-6])
-
-
-@pytest.mark.parametrize("kind", ["symmetric_hull", "difference"])
-def test_categorical_tables_on_and_off_their_edges(kind):
-    """A facet can hold most vertices, and rays along edges can meet low-dimensional faces."""
-    answers = explicit_answers(MarginalTables([3, 4, 5, 2], 2))  # 120 points in 45 dimensions
-    vertices = AffineHull.of_points(answers).coordinates(answers)
-    rng = np.random.default_rng(9)
-    ends = vertices[rng.integers(len(vertices), size=(2, 10))]
-    edges = (ends[0] - ends[1])[(ends[0] != ends[1]).any(axis=1)]
-    directions = np.vstack([edges, rng.standard_normal(edges.shape)])
-    found = build(kind, vertices).exits(np.zeros_like(directions), directions)
-    assert found.converged.all()
-    program, padding = linear_program(kind, vertices)
-    expected, _ = program.solve(np.pad(directions, ((0, 0), (0, padding))))
-    np.testing.assert_allclose(1 / found.times, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e-8, 1e-7])

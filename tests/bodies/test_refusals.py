@@ -1,7 +1,5 @@
 """What bodies refuse: parameters, operands, sets that are no bodies, gauges about a far point."""
 
-from __future__ import annotations
-
 import math
 
 import cvxpy as cp
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 
 import geomdp.bodies as gb
-from geomdp import bounds, gaussian_width, sample_uniform, volume
+from geomdp import bounds
 from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.bodies.sensitivity import WorkloadPolytope, check_contains_neighbours, shadow
 from geomdp.bodies.symmetrised import Shifted, SymmetricHull
@@ -20,44 +18,25 @@ from tests.catalogue import cube, gaussian
 SQUARE = np.vstack([np.eye(2), -np.eye(2)])
 LINE = np.array([[0.0, 0, 0], [1, 1, 1], [2, 2, 2]])
 
-#: A call, and a pattern of the message of its ``ValueError``.
+#: A call, and a pattern of the message of its ``ValueError``. Numbers out of range, other types,
+#: and arrays of other axes or with entries that are not finite are in `tests/hostile`.
 REFUSED = [
-    (lambda: gb.Ball(0), "dimension"),
-    (lambda: gb.Ball(3, 0), "radius"),
-    (lambda: gb.Ball(3, np.nan), "radius"),
-    (lambda: gb.CrossPolytope(2, -1), "radius"),
-    *[
-        (lambda p=p: gb.LpBall(p, 3), "exponent must be finite and at least 1")
-        for p in (0.5, 0, -1, math.inf, math.nan, "2", True)
-    ],
+    (lambda: gb.LpBall(0.5, 3), "exponent must be finite and at least 1"),
     (lambda: gb.Box([0.0], [-1.0]), "lower must be at most upper"),
     (lambda: gb.Box([0.0], [1.0, 2.0]), "same shape"),
-    (lambda: gb.Box([], []), "same shape"),
-    (lambda: gb.Box([np.nan], [1.0]), "finite"),
     (lambda: gb.Box.centred([1.0, -2.0]), "half_widths must be at least 0, got -2.0 at index 1"),
     (lambda: gb.SymmetrisedBox([1.0, 0.0]), "above 0"),
-    (lambda: gb.SymmetrisedBox([]), "above 0"),
-    (lambda: gb.Ellipsoid(np.ones(3)), "axes"),
-    (lambda: gb.Ellipsoid([[np.inf]]), "finite"),
     (lambda: gb.Ellipsoid(np.zeros((0, 2))), "shape"),
     (lambda: gb.Product([]), "at least one"),
-    (lambda: gb.Product([1]), "at least one"),
     (lambda: gb.LinearImage(np.eye(2), gb.Ball(3)), "matrix must have shape"),
     (lambda: gb.LinearImage(np.zeros((0, 3)), gb.Ball(3)), "matrix must have shape"),
-    (lambda: gb.LinearImage([[np.nan, 0, 0]], gb.Ball(3)), "finite"),
-    (lambda: gb.Scaled(gb.Ball(3), 0), "factor"),
-    (lambda: gb.Scaled(gb.Ball(3), -1), "factor"),
     (lambda: Shifted(gb.Ball(3), [1, 2]), "offset must have shape"),
     (lambda: Shifted(gb.Ball(3), [1, 2, np.inf]), "finite"),
     (lambda: gb.VPolytope(np.zeros((0, 3))), "shape"),
     (lambda: gb.VPolytope(np.zeros((3, 0))), "shape"),
-    (lambda: gb.VPolytope(np.zeros(3)), "axes"),
-    (lambda: gb.VPolytope([[np.nan]]), "finite"),
-    (lambda: gb.VPolytope([["a"]]), "numeric"),
     (lambda: gb.TriangulatedPolytope(np.zeros((0, 2))), "shape"),
     (lambda: gb.HPolytope(SQUARE, [1, 1, 1]), "shapes"),
     (lambda: gb.HPolytope([[0.0, 0.0]], [1]), "normals must not be 0, got 0 in row 0"),
-    (lambda: gb.HPolytope(SQUARE, [1, 1, np.inf, 1]), "finite"),
     (lambda: gb.SlabBody(np.eye(2), [1.0, 0.0]), "widths must be above 0, got 0.0 at index 1"),
     (lambda: gb.SlabBody(np.zeros((1, 2)), [1.0]), "directions must not be 0"),
     (lambda: gb.SlabBody(np.eye(2), [1.0]), "shapes"),
@@ -66,15 +45,9 @@ REFUSED = [
         for kind in (gb.Simplex, gb.SimplexDifference)
         for bad in (np.zeros((4, 2)), np.zeros((0, 2)), np.zeros((1, 0)))
     ],
-    (lambda: gb.Simplex([[np.nan, 1.0]]), "finite"),
     (lambda: gb.Simplex(LINE).affine_hull(), "affinely independent"),
     (lambda: gb.SimplexDifference(np.ones((2, 2))).gauge(np.ones((1, 2))), "affinely independent"),
     (lambda: gb.SimplexDifference.at_units(0), "count must be"),
-    *[
-        (lambda kind=kind, d=d: kind(d), "d must be a whole number")
-        for kind in (gb.Spectraplex, gb.SpectraplexDifference, gb.NuclearBall, gb.PsdBox)
-        for d in (0, 2.5, "2")
-    ],
     (lambda: gb.Elliptope(1), "order"),
     *[
         (lambda levels=levels: gb.TableMoments(levels), "levels must")
@@ -96,11 +69,7 @@ REFUSED = [
     (lambda: gb.CvxBody(2, lambda x: 3), "must return a list"),
     (lambda: gb.CvxBody(2, lambda x: [True]), "must return a list"),
     (lambda: gb.CvxBody(2, lambda x: [x <= 1], solver="CPLEX"), "solver must be one of"),
-    (lambda: gb.CvxBody(0, lambda x: [x <= 1]), "dimension"),
     (lambda: shadow(gb.Simplex(np.eye(3)), np.eye(2, 3)), "symmetric"),
-    # Numbers beyond float64
-    (lambda: gb.Box([0.0], [10**400]), "must be finite, got a number beyond float64"),
-    (lambda: gb.VPolytope([[10**400], [0]]), "must be finite, got a number beyond float64"),
     # Gauges about a point that is not in the relative interior
     *[
         (lambda body=body: body.gauge(np.ones((1, body.dimension))), "relative interior")
@@ -156,19 +125,13 @@ def test_sets_that_are_no_bodies_say_so_at_first_use(build, message, scale):
         USES[0](build(scale))
 
 
-#: Operations and algorithms that take a body. Without a check, other operands would fail later.
+#: Operations that take a body, beside those of `tests/hostile`.
 TAKERS = [
-    lambda body: gb.Scaled(body, 2.0),
     lambda body: Shifted(body, np.ones(3)),
-    lambda body: gb.LinearImage(np.eye(3), body),
-    gb.Difference,
     SymmetricHull,
     gb.difference_body,
     gb.symmetric_hull,
-    gaussian_width,
-    volume,
     bounds.volume_radii,
-    lambda body: sample_uniform(body, 3, rng=0),
     lambda body: check_contains_neighbours(body, Prefixes(3), Adjacency.REPLACE_ONE),
 ]
 

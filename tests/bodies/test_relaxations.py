@@ -1,7 +1,5 @@
 """Psd bodies and their moments: elliptope, psd box, tables, Chebyshev moments and relaxations."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import reduce

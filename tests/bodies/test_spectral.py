@@ -1,7 +1,5 @@
 """Bodies of matrices: values of the sheet (JL-COV, JL-WIS, X-SPX), and coupling from the past."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

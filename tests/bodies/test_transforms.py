@@ -1,7 +1,5 @@
 """Images, shadows, multiples, differences and hulls of bodies; bodies from CVXPY constraints."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -78,23 +76,11 @@ def test_difference_bodies_and_symmetric_hulls(body, difference, hull):
 
 
 RNG = np.random.default_rng(0)
-
-
 TURN = np.linalg.qr(RNG.standard_normal((5, 5)))[0]
-
-
 AXES = np.eye(5)
-
-
 POINTS = RNG.standard_normal((7, 5))
-
-
 SYMMETRIC = np.vstack([POINTS, -POINTS])
-
-
 BLOCKS = gb.Product([gb.Ball(2, 2.0), gb.Box.centred([3.0, 0.5, 1.0])])
-
-
 #: Body, rows, and whether the shadow has an exact sampler.
 CASES = {
     "ball": (gb.Ball(5, 2.0), TURN[:3], True),

@@ -1,7 +1,5 @@
 """Triangulations: volumes and moments (JL-L14), tilings, limits, and proofs in whole numbers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -11,7 +9,7 @@ from flint import fmpz_mat
 from scipy.spatial import ConvexHull
 
 import geomdp as gd
-from geomdp.bodies import CrossPolytope, TriangulatedPolytope
+from geomdp.bodies import TriangulatedPolytope
 from geomdp.bodies import point_sets as module
 from geomdp.bodies.point_sets import (
     MAX_SIMPLICES,
@@ -25,18 +23,6 @@ from geomdp.bodies.point_sets import (
 )
 from geomdp.bodies.sensitivity import exact_noise_bodies, triangulated_neighbours
 from tests.catalogue import cube, gaussian
-
-
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
-def test_cubes_and_cross_polytopes(r):
-    """Volumes and second moments of B_inf and B_1 (JL-L14), whose vertices lie on one sphere."""
-    signs = TriangulatedPolytope(2 * cube(r) - 1)
-    assert signs.volume() == pytest.approx(2**r, rel=1e-13)
-    np.testing.assert_allclose(signs.second_moment(), np.eye(r) / 3, rtol=0, atol=1e-14)
-    corners = TriangulatedPolytope(np.vstack([np.eye(r), -np.eye(r)]))
-    assert corners.volume() == pytest.approx(CrossPolytope(r).volume(), rel=1e-13)
-    expected = CrossPolytope(r).second_moment()
-    np.testing.assert_allclose(corners.second_moment(), expected, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize(("count", "r"), [(8, 2), (20, 3), (12, 5), (40, 4)])
@@ -112,8 +98,6 @@ def differences(points):
 
 
 RNG = np.random.default_rng(0)
-
-
 BODIES = {
     "segment": np.array([[-2.0], [0.0], [3.0]]),
     "square": signs(2),

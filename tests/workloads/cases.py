@@ -4,8 +4,6 @@ All stated diameters and radii of the workloads `FINITE` are exact, and all thei
 their diameters.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

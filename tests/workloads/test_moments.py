@@ -1,7 +1,5 @@
 """Means and second moments: reach, extreme answers, and the noise for them (JL-COV, JL-L15)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -13,7 +11,7 @@ from geomdp._numerics.linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.bodies import Ball as BallBody
 from geomdp.bodies import neighbour_body, sensitivity_polytope
-from geomdp.mechanisms import Ball, Cone, Laplace, Projected
+from geomdp.mechanisms import Ball, Cone
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import BoxSecondMoment, Means, SecondMoment
 from tests.stats import mean_agrees
@@ -210,20 +208,10 @@ def test_bodies_of_means_are_balls():
         np.testing.assert_allclose(heights, radius * np.linalg.norm(u, axis=1), rtol=1e-14)
 
 
-@pytest.mark.statistical
 def test_the_mean_mechanism_errs_as_the_lemma_says():
-    """The RMSE is 2 sqrt(d + 1) / (eps n) per query (JL-L15), and projections are in the ball."""
-    d, n = 6, 50
-    mechanism = Ball(Means(d), n=n, privacy=PureDP(0.5))
-    assert mechanism.predicted_rmse.value == pytest.approx(
-        2 * math.sqrt(d + 1) / (0.5 * n), rel=1e-13
-    )
-    draws = mechanism.noise.sample(np.random.default_rng(3), 20_000) / n
-    mean_agrees((draws**2).mean(axis=1), mechanism.predicted_rmse.value**2)
-    records, projected = Means(d).universe.sample(n, rng=4), Projected(mechanism)
-    for seed in range(20):
-        answers = projected.release(records, rng=seed).answers
-        assert np.linalg.norm(answers) <= 1 + 1e-12
+    """The RMSE is 2 sqrt(d + 1) / (eps n) per query (JL-L15)."""
+    mechanism = Ball(Means(6), n=50, privacy=PureDP(0.5))
+    assert mechanism.predicted_rmse.value == pytest.approx(2 * math.sqrt(7) / 25, rel=1e-13)
 
 
 @pytest.mark.parametrize("d", [1, 3, 10])
@@ -245,21 +233,6 @@ def test_cone_noise_has_the_stated_covariance(adjacency):
     noise = Cone(BoxSecondMoment(3), n=100, privacy=PURE, adjacency=adjacency).noise
     draws = noise.sample(np.random.default_rng(1), 20_000)
     mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
-
-
-def test_cone_beats_laplace_and_releases():
-    """For d = 10, the l1 diameter is 73.6, but the psd body of the cone noise has radius 10."""
-    workload = BoxSecondMoment(10)
-    cone = Cone(workload, n=500, privacy=PURE)
-    laplace = Laplace(workload, n=500, privacy=PURE)
-    assert cone.predicted_rmse.value < 0.6 * laplace.predicted_rmse.value
-    records = workload.universe.sample(500, rng=2)
-    release = cone.release(records, rng=3)
-    error = np.sqrt(np.mean((release.answers - workload.answers(records)) ** 2))
-    # The error of one release varies: each of the two radii of the noise has a relative standard
-    # deviation of 1 / sqrt(m + 1) = 13%.
-    assert error == pytest.approx(cone.predicted_rmse.value, rel=0.6)
-    assert str(cone.guarantee).startswith("1-DP, replace-one")
 
 
 @pytest.mark.statistical

@@ -1,7 +1,5 @@
 """Structure of tables: residuals, contrasts and symmetries agree with dense matrices."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,8 +1,5 @@
-"""Tables of categorical columns, all or chosen: cells, extreme answers, interaction blocks."""
+"""Tables of categorical columns: cells, interaction blocks, and products of queries of columns."""
 
-from __future__ import annotations
-
-import math
 from itertools import combinations, product
 
 import numpy as np
@@ -11,9 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.mechanisms import Laplace
-from geomdp.privacy import PureDP
-from geomdp.workloads import ChosenTables, MarginalTables, Parities, explicit_answers
+import geomdp as gd
+from geomdp.data.tallies import CountedRecords
+from geomdp.workloads import (
+    ChosenTables,
+    Explicit,
+    Histogram,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    ProductQueries,
+    Ranges,
+    WorkloadSizeError,
+    explicit_answers,
+)
 
 COLUMNS = {"a": 2, "b": 3, "c": 4}
 levels_and_k = st.lists(st.integers(1, 4), min_size=1, max_size=4).flatmap(
@@ -65,17 +73,6 @@ def test_binary_blocks_are_the_parity_basis():
         np.testing.assert_allclose(seen, block.diameter / 2 * parity, rtol=0, atol=1e-14)
 
 
-def test_error_of_the_parity_box():
-    # For all 2-way tables of 10 binary attributes, replace-one, epsilon = 1 and n = 5000, the box
-    # [-2, 2]^55 in the parity basis gives the cell error 0.00565 (formula sheet X-OUT).
-    blocks = MarginalTables([2] * 10, 2).blocks()
-    r = len(blocks)
-    assert r == 55
-    # K-norm noise of a box with half-widths h_i has E Z_i^2 = E R^2 h_i^2 / 3, R ~ Gamma(r + 1).
-    squares = sum(block.diameter**2 for block in blocks) / 3 * (r + 1) * (r + 2) / 5000**2
-    assert math.sqrt(squares / 180) == pytest.approx(0.00565, abs=5e-6)
-
-
 def test_answers_of_a_frame():
     frame = pd.DataFrame({"sex": [0, 1, 1], "note": list("abc"), "age": [2, 0, 2]})
     workload = MarginalTables({"age": 3, "sex": 2}, 2)
@@ -112,15 +109,6 @@ def test_weights_multiply_answers():
     assert not ChosenTables(COLUMNS, [["a"]], [0.5]).whole_answers
 
 
-def test_a_larger_weight_makes_a_table_more_accurate():
-    def error_of_first(weight: float) -> float:
-        chosen = ChosenTables(COLUMNS, [["a"], ["b", "c"]], [weight, 1.0])
-        noise = Laplace(chosen, n=100, privacy=PureDP(1.0)).noise
-        return float(np.sqrt(noise.variances()[0]) / weight)
-
-    assert error_of_first(4.0) < error_of_first(1.0)
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -141,3 +129,106 @@ def test_a_larger_weight_makes_a_table_more_accurate():
 def test_refusals(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+# --- products of queries of columns ---------------------------------------------------------------
+
+THREE = {"a": 3, "b": 2, "c": 4}
+CROSSED = [["c", "a"], ["b"], ["a", "b", "c"]]
+ROWS = [[1.0, 1, 1, 1], [0, 0.5, 1, 4]]
+WORKLOAD = ProductQueries(THREE, CROSSED, {"a": Ranges(3), "c": Explicit(ROWS)}, [1, 2.5, 0.5])
+
+
+def test_answers_are_products_of_the_queries_of_the_columns():
+    elements = WORKLOAD.universe.elements()
+    ranges = explicit_answers(Ranges(3))
+    expected = [
+        [
+            *(w * r * q for w in [1.0] for r in ranges[a] for q in np.array(ROWS)[:, c]),
+            *(2.5 * (b == level) for level in (0, 1)),
+            *(
+                0.5 * r * (b == level) * q
+                for r in ranges[a]
+                for level in (0, 1)
+                for q in np.array(ROWS)[:, c]
+            ),
+        ]
+        for a, b, c in elements
+    ]
+    np.testing.assert_allclose(WORKLOAD.evaluate(elements), expected, rtol=1e-15)
+    cells = explicit_answers(WORKLOAD.workload)
+    np.testing.assert_allclose(WORKLOAD.of_cells(cells), expected, rtol=1e-15)
+    np.testing.assert_allclose(cells @ WORKLOAD.matrix.T, expected, rtol=1e-15)
+
+
+def test_without_queries_they_are_the_cells_of_tables():
+    plain = ChosenTables(THREE, CROSSED, [1, 2.5, 0.5])
+    product = ProductQueries(THREE, CROSSED, {}, [1, 2.5, 0.5])
+    np.testing.assert_array_equal(explicit_answers(product), explicit_answers(plain))
+    assert product.labels() == plain.labels()
+
+
+def test_labels_name_the_queries_of_columns():
+    workload = ProductQueries({"a": 2, "b": 2}, [["a", "b"]], {"b": Prefixes(2)})
+    expected = ["a=0,b[x<=0]", "a=0,b[x<=1]", "a=1,b[x<=0]", "a=1,b[x<=1]"]
+    assert workload.labels() == expected
+    assert workload.whole_answers
+    assert not WORKLOAD.whole_answers
+
+
+@pytest.mark.parametrize("rows", [ROWS, [[1.0, 1, 1, 1], [-1, 2, 0, 1]]], ids=["positive", "mixed"])
+def test_bounds_for_large_universes_hold(rows, monkeypatch):
+    """If the answers of all elements cannot be listed, diameters and radii are upper bounds."""
+    workload = ProductQueries(THREE, CROSSED, {"a": Ranges(3), "c": Explicit(rows)})
+    answers = explicit_answers(workload)
+    apart = answers[:, None] - answers[None]
+    truths = {
+        "l1_diameter": np.abs(apart).sum(axis=2).max(),
+        "l2_diameter": np.linalg.norm(apart, axis=2).max(),
+        "l1_radius": np.abs(answers).sum(axis=1).max(),
+        "l2_radius": np.linalg.norm(answers, axis=1).max(),
+    }
+    monkeypatch.setattr("geomdp.workloads.tables.MAX_ENTRIES", 0)
+    large = ProductQueries(THREE, CROSSED, {"a": Ranges(3), "c": Explicit(rows)})
+    for name, truth in truths.items():
+        assert truth <= getattr(large, name)() <= 3 * truth
+    with pytest.raises(WorkloadSizeError, match="dense matrix"):
+        _ = large.matrix
+
+
+def test_counts_of_records_give_the_same_totals():
+    schema = gd.data.Schema.from_dict({"a": ["x", "y", "z"], "b": bool, "c": [1, 2, 3, 4]})
+    codes = WORKLOAD.universe.sample(50, 4)
+    labels = [["x", "y", "z"], [False, True], [1, 2, 3, 4]]
+    frame = pd.DataFrame(
+        {
+            name: np.array(own)[codes[:, i]]
+            for i, (name, own) in enumerate(zip("abc", labels, strict=True))
+        }
+    )
+    counted = gd.data.count_records(gd.data.source_of(frame), schema, WORKLOAD)
+    assert isinstance(counted, CountedRecords)
+    np.testing.assert_allclose(counted.totals(WORKLOAD).sums, WORKLOAD.totals(codes).sums)
+    np.testing.assert_allclose(WORKLOAD.totals(codes).sums, WORKLOAD.evaluate(codes).sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("queries", "words"),
+    [
+        ({"d": Prefixes(3)}, "among a, b, c; got 'd'"),
+        ({"a": Prefixes(4)}, "levels 0 to 2"),
+        ({"a": "prefixes"}, "queries of a must be"),
+        ({"a": Explicit([[1, 0, 0], [0, 1, 0]])}, "1 at all levels"),
+        ({"a": Explicit([[1, 1, 1], [2, 2, 2]])}, "not all be constant"),
+        ([("a", Prefixes(3))], "queries must be"),
+    ],
+)
+def test_queries_that_do_not_fit_are_refused(queries, words):
+    with pytest.raises(ValueError, match=words):
+        ProductQueries(THREE, CROSSED, queries)
+
+
+def test_a_column_asked_by_queries_has_at_most_256_levels():
+    ProductQueries({"a": 256}, [["a"]], {"a": Histogram(256)})
+    with pytest.raises(ValueError, match="at most 256"):
+        ProductQueries({"a": 257}, [["a"]], {"a": Prefixes(257)})

@@ -1,14 +1,11 @@
 """Universes: valid and invalid records, error messages, chunks, elements and samples."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,40 +38,6 @@ def test_numeric_types(universe, dtype):
     validated = universe.validate(records)
     assert validated.dtype == (np.float64 if universe.size is None else np.int64)
     assert validated.flags.c_contiguous
-
-
-@everywhere
-@pytest.mark.parametrize(
-    "records",
-    [
-        np.array(["a", "b"]),
-        np.array([1 + 2j]),
-        np.array([None, 3]),
-        np.array(["2020-01-01"], dtype="datetime64[D]"),
-        pd.DataFrame({"age": ["x"], "sex": [0], "region": [1]}),
-        pd.DataFrame({"age": pd.Categorical([1]), "sex": [0], "region": [1]}),
-    ],
-    ids=lambda records: str(getattr(records, "dtype", "frame")),
-)
-def test_not_numeric(universe, records):
-    with pytest.raises(ValueError, match="records must be numeric"):
-        universe.validate(records)
-
-
-@everywhere
-@pytest.mark.parametrize("shape", [(), (2, 7), (2, 3, 1), (0, 7)])
-def test_wrong_shape(universe, shape):
-    with pytest.raises(ValueError, match=r"records must have shape \(n,.*got \("):
-        universe.validate(np.zeros(shape))
-
-
-@everywhere
-def test_ragged_and_masked(universe):
-    with pytest.raises(ValueError, match="rectangular"):
-        universe.validate([[0, 1], [0]])
-    masked = np.ma.masked_equal(np.zeros((2, *universe.record_shape)), 0)
-    with pytest.raises(ValueError, match="masked"):
-        universe.validate(masked)
 
 
 @given(
@@ -222,14 +185,6 @@ def test_which_lists_are_one_array():
         list(codes.chunks([[0, 3], [2, 1]], 10))
     with pytest.raises(ValueError, match="rectangular"):
         list(cube.chunks([chunk, [0, 1]], 10))
-
-
-@pytest.mark.parametrize(
-    "records", [None, 3, "0101", b"01", {"age": [1]}, sp.csr_array(np.ones((3, 2)))], ids=repr
-)
-def test_what_is_not_records(records):
-    with pytest.raises(ValueError, match="records must"):
-        list(BooleanCube(2).chunks(records, 10))
 
 
 @pytest.mark.parametrize("universe", [FiniteUniverse(5), BooleanCube(4), COLUMNS], ids=repr)

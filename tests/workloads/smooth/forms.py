@@ -1,7 +1,5 @@
 """Smooth queries in closed form, of one to three variables, with every kind at least twice."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from geomdp.workloads.smooth import GaussianMixture, Logistic, Polynomial, SoftRange, Waves

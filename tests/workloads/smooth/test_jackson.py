@@ -1,7 +1,5 @@
 """The Jackson-type operator agrees with tables of the formula sheet and with quadrature."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -52,37 +50,6 @@ def test_multiplier_is_the_operator_by_direct_quadrature(smoothness, size):
             for k in range(1, smoothness + 2)
         )
         np.testing.assert_allclose(image, multiplier[degree] * np.cos(degree * where), atol=1e-12)
-
-
-def test_operator_in_two_variables_by_direct_quadrature():
-    """The double sum of the sheet agrees with the multipliers, for a g that is no polynomial."""
-    K, size, count = 1, 5, 256
-    steps = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
-    kernel = kernel_values(K, size, steps)
-    kernel /= kernel.sum()
-
-    def g(a, b):
-        return np.exp(np.cos(a) - 0.5 * np.cos(a) * np.cos(b))
-
-    a, b = 0.7, 2.1
-    direct = sum(
-        (-1) ** (k + j)
-        * math.comb(2, k)
-        * math.comb(2, j)
-        * kernel
-        @ g(a + k * steps[:, None], b + j * steps)
-        @ kernel
-        for k in (1, 2)
-        for j in (1, 2)
-    )
-    angles = 2 * np.pi * np.arange(count) / count
-    coefficients = np.fft.fft2(g(angles[:, None], angles)).real / count**2
-    factors = 2 * np.ones(size)
-    factors[0] = 1
-    multiplier = factors * jackson_multiplier(K, size)
-    degrees = np.arange(size)
-    kept = coefficients[:size, :size] * np.multiply.outer(multiplier, multiplier)
-    assert direct == pytest.approx(np.cos(a * degrees) @ kept @ np.cos(b * degrees), rel=1e-12)
 
 
 @pytest.mark.parametrize(("smoothness", "limit"), [(1, 1.20), (2, 1.48), (3, 1.74), (4, 1.97)])

@@ -1,7 +1,5 @@
 """Sums of Chebyshev moments agree with direct cosines, and do not depend on the chunks."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
