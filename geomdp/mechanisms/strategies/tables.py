@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, zero_sum_basis
+from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type
@@ -44,6 +44,7 @@ from geomdp.workloads.structure import (
     Column,
     Residuals,
     categories,
+    contrast,
     product_sums,
     record_signs,
     sign_products,
@@ -65,30 +66,48 @@ class Interactions:
 
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
-    The table of a set S of columns determines theta_U for all U within S: [1, B_i]^T along the axis
-    of each column maps its cells to them, and [1 / l_i, B_i] maps them back.
+    It is the residual of U (see `Residuals`) in another basis. Variances are stated for theta_U,
+    and the coordinates that are computed are residuals.
     """
 
     def __init__(self, asked: TableQueries | ProductQueries) -> None:
         self.asked = asked
         #: The tables of cells.
-        self.workload = workload = cells_of(asked)
-        self.order = max(map(len, workload.tables))
-        within = workload.interacting()
+        self.workload = cells_of(asked)
+        self.order = max(map(len, self.workload.tables))
         #: The sets U, the empty set first.
-        self.sets: list[ColumnSet] = [(), *within]
+        self.sets: list[ColumnSet] = [(), *self.workload.interacting()]
         #: Number of each set in `sets`.
         self.number = {U: u for u, U in enumerate(self.sets)}
-        sizes = [math.prod(n - 1 for n in workload.shape(U)) for U in self.sets]
-        self._starts = np.cumsum([0, *sizes])
-        #: Number of coordinates of all theta_U.
-        self.dimension = int(self._starts[-1])
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        """Residuals, noise of variance 1 on which is as on theta_U."""
+        columns = [categories(levels) for levels in self.workload.levels]
+        if isinstance(self.asked, ProductQueries):
+            asked = zip(columns, self.asked.factors, strict=True)
+            columns = [c if factor is None else Column(c.levels, factor) for c, factor in asked]
+        return Residuals(self.asked, columns)
+
+    @cached_property
+    def _numbers(self) -> IntArray:
+        """The number of each U among the sets of `residuals`."""
+        groups = self.residuals.groups
+        rows = (tuple(row) for group in groups for row in group.columns.tolist())
+        number = {U: place for place, U in enumerate(rows)}
+        return np.array([number[U] for U in self.sets])
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """The first coordinate of the residual of each U."""
+        groups = self.residuals.groups
+        starts = [group.start + group.size * np.arange(group.count) for group in groups]
+        return np.asarray(np.concatenate(starts)[self._numbers])
 
     @cached_property
     def costs(self) -> FloatArray:
         """For each U, E ||Z||_2^2 of the noise Z on sums of answers from variance 1 on theta_U."""
-        residuals, numbers = self._residuals
-        return residuals.energies()[numbers]
+        return self.residuals.energies()[self._numbers]
 
     def cells(self, table: ColumnSet) -> int:
         return math.prod(self.workload.shape(table))
@@ -98,76 +117,22 @@ class Interactions:
         sets = _subsets(table, 0, min(self.order, len(table)))
         return [self.number[U] for U in sets if U in self.number]
 
-    def positions(self, table: ColumnSet) -> list[tuple[int, IntArray, IntArray]]:
-        """The number of each U within a table, and two arrays of positions of its coordinates.
-
-        The first is for the interactions of the table alone, the second for all interactions.
-        """
-        found = []
-        for axes, places in _patterns(self.workload.shape(table), min(self.order, len(table))):
-            u = self.number.get(tuple(table[i] for i in axes))
-            if u is not None:
-                found.append((u, places, np.arange(self._starts[u], self._starts[u + 1])))
-        return found
-
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
-        """Sums of answers (m, b) from the coordinates (dimension, b) of all interactions."""
-        answers = np.empty((self.workload.n_queries, coordinates.shape[1]))
-        for shape, places in self._tables_by_shape.items():
-            count, size = places.shape
-            inside = coordinates[self._sources[places]].reshape(count, size, -1)
-            # Transform all tables of this shape together, as additional columns.
-            flat = inside.transpose(1, 0, 2).reshape(size, -1)
-            solved = _along_axes([_synthesis(n) for n in shape], flat)
-            answers[places] = solved.reshape(size, count, -1).transpose(1, 0, 2)
-        answers = answers * self.workload.weights[:, None]
-        if isinstance(self.asked, ProductQueries):
-            return self.asked.of_cells(answers.T).T
-        return np.asarray(answers)
+        """Sums of answers (m, b) from the coordinates (dimension, b) of all residuals."""
+        return self.residuals.to_answers(coordinates.T).T
 
     def variances(self, variances: FloatArray) -> FloatArray:
         """Variances of answers (m,), given the variance of the coordinates of each U (sets,)."""
-        residuals, numbers = self._residuals
         ordered = np.empty(len(variances))
-        ordered[numbers] = variances
-        return residuals.answer_variances(ordered)
-
-    @cached_property
-    def _residuals(self) -> tuple[Residuals, IntArray]:
-        """Residuals, noise of variance 1 on which is as on theta_U, and their numbers (sets,)."""
-        columns = [categories(levels) for levels in self.workload.levels]
-        if isinstance(self.asked, ProductQueries):
-            asked = zip(columns, self.asked.factors, strict=True)
-            columns = [c if factor is None else Column(c.levels, factor) for c, factor in asked]
-        residuals = Residuals(self.asked, columns)
-        rows = (tuple(row) for group in residuals.groups for row in group.columns.tolist())
-        number = {U: place for place, U in enumerate(rows)}
-        return residuals, np.array([number[U] for U in self.sets])
-
-    @cached_property
-    def _sources(self) -> IntArray:
-        """For each cell of each table (m,), the coordinate that `to_answers` puts there."""
-        sources = np.zeros(self.workload.n_queries, dtype=np.int64)
-        for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
-            for _, places, targets in self.positions(table):
-                sources[cells][places] = targets
-        return sources
-
-    @cached_property
-    def _tables_by_shape(self) -> dict[tuple[int, ...], IntArray]:
-        """For each shape, an array (tables, cells): the query number of each cell of each table."""
-        groups: dict[tuple[int, ...], list[IntArray]] = {}
-        for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
-            shape = self.workload.shape(table)
-            groups.setdefault(shape, []).append(np.arange(cells.start, cells.stop))
-        return {shape: np.stack(places) for shape, places in groups.items()}
+        ordered[self._numbers] = variances
+        return self.residuals.answer_variances(ordered)
 
 
 @functools.lru_cache(maxsize=256)
 def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[ColumnSet, IntArray]]:
     """Sets of at most `most` axes, and where their coordinates are after the change of basis.
 
-    Along each axis, position 0 is the sum, and the others are the coordinates in the basis.
+    Along each axis, position 0 is the sum, and the others are the differences.
     """
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     found = []
@@ -180,25 +145,9 @@ def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[ColumnSet, IntArr
 
 
 @functools.cache
-def _analysis(levels: int) -> FloatArray:
-    """The map [1, B]^T from counts of levels to the sum, and to coordinates in the basis B."""
-    return np.vstack([np.ones(levels), zero_sum_basis(levels).T])
-
-
-@functools.cache
-def _synthesis(levels: int) -> FloatArray:
-    """The inverse [1 / l, B] of `_analysis`."""
-    return np.hstack([np.full((levels, 1), 1 / levels), zero_sum_basis(levels)])
-
-
-def _along_axes(maps: Sequence[FloatArray], values: FloatArray) -> FloatArray:
-    """The tensor product of square maps, one for each axis, times `values` (cells, b)."""
-    shape, left = values.shape, 1
-    for matrix in maps:
-        n = len(matrix)
-        values = matrix @ values.reshape(left, n, -1)
-        left *= n
-    return np.asarray(values.reshape(shape))
+def _sum_and_differences(levels: int) -> FloatArray:
+    """The map from counts of levels to their sum, and to the differences of `Residuals`."""
+    return np.vstack([np.ones(levels), contrast(levels)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,16 +173,20 @@ class TableMap:
         return self.interactions
 
     def to_coordinates(self, columns: Columns) -> FloatArray:
-        """Coordinates (dimension, b) of all interactions times shares, from counts (cells, b)."""
+        """Coordinates (dimension, b) of all residuals times shares, from counts (cells, b)."""
         cells, width = columns.shape
-        found = np.zeros((self.interactions.dimension, width))
+        found = np.zeros((self.interactions.residuals.dimension, width))
         sources, targets, factors = self._entries
         step = max(1, MAX_CHANGED // cells)
-        maps = [_analysis(n) for n in self.interactions.workload.shape(self.table)]
+        shape = self.interactions.workload.shape(self.table)
         for start in range(0, width, step):
             part = columns[:, start : start + step]
             dense = part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
-            own = _along_axes(maps, dense)[sources]
+            left = 1
+            for levels in shape:
+                dense = _sum_and_differences(levels) @ dense.reshape(left, levels, -1)
+                left *= levels
+            own = dense.reshape(cells, -1)[sources]
             found[targets, start : start + step] = factors[:, None] * own
         return found
 
@@ -267,11 +220,13 @@ class TableMap:
     @cached_property
     def _entries(self) -> list[npt.NDArray[Any]]:
         """Positions of the coordinates with a share, in the table and in all, and the shares."""
-        kept = [
-            (sources, targets, np.full(len(sources), self.shares[u]))
-            for u, sources, targets in self.interactions.positions(self.table)
-            if u in self.shares
-        ]
+        of, kept = self.interactions, []
+        shape = of.workload.shape(self.table)
+        for axes, places in _patterns(shape, min(of.order, len(shape))):
+            u = of.number.get(tuple(self.table[i] for i in axes))
+            if u is not None and u in self.shares:
+                targets = of.starts[u] + np.arange(len(places))
+                kept.append((places, targets, np.full(len(places), self.shares[u])))
         return [np.concatenate(parts) for parts in zip(*kept, strict=True)]
 
 
