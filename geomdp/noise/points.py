@@ -17,27 +17,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from flint import arb, arb_mat
 
+from geomdp import bodies
 from geomdp._typing import FloatArray
-from geomdp.bodies import (
-    Ball,
-    Body,
-    Box,
-    CrossPolytope,
-    Ellipsoid,
-    Elliptope,
-    LinearImage,
-    LpBall,
-    NuclearBall,
-    Product,
-    PsdBox,
-    Scaled,
-    Simplex,
-    SimplexDifference,
-    Spectraplex,
-    SpectraplexDifference,
-    SymmetrisedBox,
-    TriangulatedPolytope,
-)
+from geomdp.bodies import Body
 from geomdp.bodies.symmetrised import Shifted
 from geomdp.noise.rounding import (
     Computable,
@@ -248,11 +230,11 @@ def _normalised(row: Vector) -> Vector:
 
 # Uniform points by type of body
 
-_COUPLED = (
-    "its eigenvalues are drawn by coupling from the past, which is too costly in ball arithmetic"
-)
 #: Bodies that have a float64 sampler but no correctly rounded one, with the reason.
-NO_EXACT_POINTS: dict[type[Body], str] = {NuclearBall: _COUPLED, SpectraplexDifference: _COUPLED}
+NO_EXACT_POINTS: dict[type[Body], str] = dict.fromkeys(
+    (bodies.NuclearBall, bodies.SpectraplexDifference),
+    "its eigenvalues are drawn by coupling from the past, which is too costly in ball arithmetic",
+)
 
 #: Largest p of an l_p ball: for far larger p, powers x^p leave the range of exponents of an `arb`.
 #: Above it, a box differs from the ball by less than 1 part in 10^4 in up to 10^40 dimensions.
@@ -276,14 +258,14 @@ def _ball_points(dimension: int, radius: arb) -> Computable:
     return point
 
 
-uniform_point.register(Ball, lambda body: _ball_points(body.m, arb(body.r)))
-uniform_point.register(Elliptope, lambda body: partial(correlations, body.order))
-uniform_point.register(Spectraplex, lambda body: partial(spectraplex, body.d))
-uniform_point.register(PsdBox, lambda body: partial(psd_box, body.d))
+uniform_point.register(bodies.Ball, lambda body: _ball_points(body.m, arb(body.r)))
+uniform_point.register(bodies.Elliptope, lambda body: partial(correlations, body.order))
+uniform_point.register(bodies.Spectraplex, lambda body: partial(spectraplex, body.d))
+uniform_point.register(bodies.PsdBox, lambda body: partial(psd_box, body.d))
 
 
 @uniform_point.register
-def _cross_polytope(body: CrossPolytope) -> Computable:
+def _cross_polytope(body: bodies.CrossPolytope) -> Computable:
     radius = arb(body.r)
 
     def point(draw: Draw) -> Vector:
@@ -295,10 +277,10 @@ def _cross_polytope(body: CrossPolytope) -> Computable:
 
 
 @uniform_point.register
-def _lp_ball(body: LpBall) -> Computable:
+def _lp_ball(body: bodies.LpBall) -> Computable:
     """r x / (sum_i |x_i|^p + E)^(1/p), density of x_i as exp(-|x|^p), E exponential (SAM-4)."""
     if body.p == 1:
-        return _cross_polytope(CrossPolytope(body.m, body.r))
+        return _cross_polytope(bodies.CrossPolytope(body.m, body.r))
     if body.p > LARGEST_EXPONENT:
         reason = "its exponent is above 2^20; use a Box, which is nearly the same body"
         raise NoExactPath(body, reason)
@@ -315,7 +297,7 @@ def _lp_ball(body: LpBall) -> Computable:
 
 
 @uniform_point.register
-def _box(body: Box) -> Computable:
+def _box(body: bodies.Box) -> Computable:
     lower, upper = dyadic(body.lower), dyadic(body.upper)
 
     def point(draw: Draw) -> Vector:
@@ -330,7 +312,7 @@ def _box(body: Box) -> Computable:
 
 
 @uniform_point.register
-def _ellipsoid(body: Ellipsoid) -> Computable:
+def _ellipsoid(body: bodies.Ellipsoid) -> Computable:
     """A uniform point of the unit ball, mapped by `root`. The map must be one-to-one or zero."""
     rank, columns = body.affine_hull().dimension, body.root.shape[1]
     if rank == 0:
@@ -341,7 +323,7 @@ def _ellipsoid(body: Ellipsoid) -> Computable:
 
 
 @uniform_point.register
-def _symmetrised_box(body: SymmetrisedBox) -> Computable:
+def _symmetrised_box(body: bodies.SymmetrisedBox) -> Computable:
     """u_i (c_i - c_0) with one of c_0, .., c_m equal to 0 and the others uniform on [0, 1].
 
     The points x / u of the body are the (c_1 - c_0, .., c_m - c_0) for c whose entries differ by at
@@ -359,7 +341,7 @@ def _symmetrised_box(body: SymmetrisedBox) -> Computable:
 
 
 @uniform_point.register
-def _simplex(body: Simplex) -> Computable:
+def _simplex(body: bodies.Simplex) -> Computable:
     count = len(body.vertices)
     if count == 1:
         vertex = dyadic(body.vertices[0])
@@ -368,7 +350,7 @@ def _simplex(body: Simplex) -> Computable:
 
 
 @uniform_point.register
-def _simplex_difference(body: SimplexDifference) -> Computable:
+def _simplex_difference(body: bodies.SimplexDifference) -> Computable:
     """A point in a cell (I, J) as in `SimplexDifference.sample_uniform` (X-SIM).
 
     I holds the chosen objects among the first r + 1, if r of 2 r are drawn without replacement.
@@ -391,7 +373,7 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
 
 
 @uniform_point.register
-def _triangulated(body: TriangulatedPolytope) -> Computable:
+def _triangulated(body: bodies.TriangulatedPolytope) -> Computable:
     """A uniform point of a simplex conv(0, v_1, .., v_r) drawn in proportion to its volume."""
     cones = body.whole_cones
     if cones is None:
@@ -413,13 +395,13 @@ def _triangulated(body: TriangulatedPolytope) -> Computable:
 
 
 @uniform_point.register
-def _product(body: Product) -> Computable:
+def _product(body: bodies.Product) -> Computable:
     factors = [uniform_point(factor) for factor in body.bodies]
     return lambda draw: [entry for factor in factors for entry in factor(draw)]
 
 
 @uniform_point.register
-def _scaled(body: Scaled) -> Computable:
+def _scaled(body: bodies.Scaled) -> Computable:
     inner, factor = uniform_point(body.body), arb(body.factor)
     return lambda draw: [factor * x for x in inner(draw)]
 
@@ -431,7 +413,7 @@ def _shifted(body: Shifted) -> Computable:
 
 
 @uniform_point.register
-def _linear_image(body: LinearImage) -> Computable:
+def _linear_image(body: bodies.LinearImage) -> Computable:
     if not body.one_to_one:
         raise NoExactPath(body, "its matrix is not one-to-one on the body")
     return composed(linear_map(body.matrix), uniform_point(body.body))

@@ -10,27 +10,9 @@ import scipy
 import scipy.sparse as sp
 from flint import arb_mat, ctx
 
+from geomdp import bodies
 from geomdp._typing import FloatArray, IntArray
-from geomdp.bodies import (
-    Ball,
-    Body,
-    Box,
-    CrossPolytope,
-    Ellipsoid,
-    Elliptope,
-    LinearImage,
-    LpBall,
-    Product,
-    PsdBox,
-    Scaled,
-    Simplex,
-    SimplexDifference,
-    Spectraplex,
-    SymmetrisedBox,
-    TableMoments,
-    TriangulatedPolytope,
-    sensitivity_polytope,
-)
+from geomdp.bodies import Body
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.sums import (
     MAX_CHECKED,
@@ -162,11 +144,11 @@ def _proved_on_real_records(
         # could be rounded. A rounded centre a is as private as the exact centre, because a occurs
         # in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is public. Then the
         # proof of privacy also holds if r_1 - r_2 is published.
-        case ConeNoise(body=Spectraplex() as body):
+        case ConeNoise(body=bodies.Spectraplex() as body):
             entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))
             return ExactPath(sums, Rounded([Numbers(entries)], sums.grid(noise)))
         case ConeNoise():
-            if not isinstance(noise.body, PsdBox):
+            if not isinstance(noise.body, bodies.PsdBox):
                 return None
         case _ if origin is Origin.BALL:
             # The answers on real records span R^m, so the basis is the identity. If the radius is
@@ -209,30 +191,30 @@ def _exact_cone(
     """Cone noise with exact parameters for whole answers; None if no such noise is known."""
     body = noise.body
     if isinstance(sums, Units):
-        found: Body = Box(sums.rows.min(axis=0), sums.rows.max(axis=0))
+        found: Body = bodies.Box(sums.rows.min(axis=0), sums.rows.max(axis=0))
         if not is_upright_box(body):
-            found = sensitivity_polytope(sums.answers)
-        if isinstance(noise, ConeNoise) and isinstance(found, Simplex | Box):
+            found = bodies.sensitivity_polytope(sums.answers)
+        if isinstance(noise, ConeNoise) and isinstance(found, bodies.Simplex | bodies.Box):
             return cone_noise(found, noise.rate, change.adjacency)
         return None
     # For products of signs, the map is exact in float64, because its entries are +-2^-k. For cells
     # of tables, the map `cells` has whole entries. Simplices and boxes need no map. A cut
     # body contains the points of all records, because records satisfy all inequalities.
-    if isinstance(body, TableMoments) and noise.matrix is not None:
+    if isinstance(body, bodies.TableMoments) and noise.matrix is not None:
         return None if noise.cells is None else noise
-    return noise if isinstance(body, Elliptope | Simplex | Box) else None
+    return noise if isinstance(body, bodies.Elliptope | bodies.Simplex | bodies.Box) else None
 
 
 def is_upright_box(body: Body) -> bool:
     """Whether a body is known to be a box with edges along the axes: its own bounding box."""
-    if isinstance(body, Scaled):
+    if isinstance(body, bodies.Scaled):
         return is_upright_box(body.body)
-    if isinstance(body, LinearImage):
+    if isinstance(body, bodies.LinearImage):
         alone = (np.count_nonzero(body.matrix, axis=0) <= 1).all()
         return bool(alone and (np.count_nonzero(body.matrix, axis=1) <= 1).all()) and (
             is_upright_box(body.body)
         )
-    return isinstance(body, Box)
+    return isinstance(body, bodies.Box)
 
 
 # K-norm noise of bodies, and Gaussian noise of ellipsoids.
@@ -246,7 +228,7 @@ def _of_body(
         return None
     if origin is Origin.CHANGES and isinstance(sums, Units):
         hull = change.body
-        if isinstance(hull, SimplexDifference):
+        if isinstance(hull, bodies.SimplexDifference):
             return ExactPath(sums, sums.rounded(knorm(hull, noise.epsilon)))
     elif origin is Origin.CHANGES and holds_as_given(noise.body):
         return ExactPath(sums, Rounded.of(noise, public_grid(released)))
@@ -275,12 +257,12 @@ def few_rows(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -> F
         places = independent_rows(columns)
         points = np.unique(answers[:, places], axis=0)
         square = columns[places] * (1 + SLACK)
-        if not core_holds(square, Ball(len(square), 1.0), points, change.adjacency):
+        if not core_holds(square, bodies.Ball(len(square), 1.0), points, change.adjacency):
             return None
         found = _with_root(noise, square)
     else:
         assert isinstance(noise, KNormNoise)
-        body = Scaled(noise.body, factor) if isinstance(sums, Units) else noise.body
+        body = bodies.Scaled(noise.body, factor) if isinstance(sums, Units) else noise.body
         columns = body.affine_hull().basis
         places = independent_rows(columns)
         points = np.unique(answers[:, places], axis=0)
@@ -298,7 +280,7 @@ def few_rows(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -> F
 def _root(noise: Noise) -> FloatArray:
     """The root (m, r) of the ellipsoid of K-norm noise, or of the map of Gaussian noise."""
     match noise:
-        case KNormNoise(body=Ellipsoid() as body):
+        case KNormNoise(body=bodies.Ellipsoid() as body):
             return body.root
         case MappedNoise(parts=[Part(matrix=np.ndarray() as root)]):
             return root
@@ -309,7 +291,7 @@ def _with_root(noise: Noise, root: FloatArray) -> Noise:
     """Noise of the same kind with another root (m, r)."""
     match noise:
         case KNormNoise():
-            return knorm(Ellipsoid(root), noise.epsilon)
+            return knorm(bodies.Ellipsoid(root), noise.epsilon)
         case MappedNoise(parts=[Part(noise=GaussianNoise() as inner)]):
             return MappedNoise([Part(GaussianNoise(np.eye(root.shape[1]), inner.scale), root)])
     raise ArithmeticError(f"{noise!r} is not noise of an ellipsoid")
@@ -368,25 +350,25 @@ def proved_bound(longest: float, error: float, rank: int) -> float:
 def holds_as_given(body: Body) -> bool:
     """Whether `body` is known to have whole-number parameters, which float64 holds exactly."""
     match body:
-        case Box():
+        case bodies.Box():
             return _whole(body.lower) and _whole(body.upper)
-        case SymmetrisedBox():
+        case bodies.SymmetrisedBox():
             return _whole(body.upper)
-        case CrossPolytope():
+        case bodies.CrossPolytope():
             return _whole(np.array(body.r))
-        case LinearImage():
+        case bodies.LinearImage():
             return _whole(body.matrix) and holds_as_given(body.body)
-        case Product():
+        case bodies.Product():
             return all(map(holds_as_given, body.bodies))
         case _:
-            return isinstance(body, SimplexDifference)
+            return isinstance(body, bodies.SimplexDifference)
 
 
 def _fitting(
     body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[Body, float] | None:
     """A body in R^r proved to hold all differences of `points` (N, r), and its slack; or None."""
-    if isinstance(body, TriangulatedPolytope):
+    if isinstance(body, bodies.TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
         return None if whole is None else (whole, 0.0)
     matrix, core = framed(body)
@@ -394,18 +376,18 @@ def _fitting(
     square = root.shape[0] == root.shape[1]
     if not square or not core_holds(root, core, points, adjacency):
         return None
-    return LinearImage(root, core), SLACK
+    return bodies.LinearImage(root, core), SLACK
 
 
 def _whole_image(
-    body: TriangulatedPolytope, places: IntArray, points: FloatArray, adjacency: Adjacency
-) -> TriangulatedPolytope | None:
+    body: bodies.TriangulatedPolytope, places: IntArray, points: FloatArray, adjacency: Adjacency
+) -> bodies.TriangulatedPolytope | None:
     """The projection to `places` with rounded vertices; None if not proved to hold differences."""
     vertices = body.vertices[:, places]
     rounded = np.rint(vertices)
     if np.abs(vertices - rounded).max() > NEARLY_WHOLE * max(1.0, body.radius()):
         return None
-    image = TriangulatedPolytope(np.unique(rounded, axis=0))
+    image = bodies.TriangulatedPolytope(np.unique(rounded, axis=0))
     cones = image.whole_cones
     if cones is None:
         return None
@@ -421,14 +403,14 @@ def _whole_image(
 def framed(body: Body) -> tuple[FloatArray, Body]:
     """A matrix (m, k), and a body in R^k that the matrix maps onto `body`."""
     match body:
-        case Scaled():
+        case bodies.Scaled():
             matrix, core = framed(body.body)
             return matrix * body.factor, core
-        case LinearImage():
+        case bodies.LinearImage():
             matrix, core = framed(body.body)
             return body.matrix @ matrix, core
-        case Ellipsoid():
-            return body.root, Ball(body.root.shape[1], 1.0)
+        case bodies.Ellipsoid():
+            return body.root, bodies.Ball(body.root.shape[1], 1.0)
         case _:
             return np.eye(body.dimension), body
 
@@ -446,18 +428,18 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
     """A proved bound on gauges of all differences of rows, known up to `error`; may be infinite."""
     dimension = images.shape[1]
     match body:
-        case Box():
+        case bodies.Box():
             if not (body.lower == -body.upper).all() or not (body.upper > 0).all():
                 return np.inf
             images, order, radius, inner = images / body.upper, np.inf, 1.0, body.upper.min()
-        case Ball():
+        case bodies.Ball():
             order, radius, inner = 2.0, body.r, body.r
-        case CrossPolytope():
+        case bodies.CrossPolytope():
             order, radius, inner = 1.0, body.r, body.r / np.sqrt(dimension)
-        case LpBall():
+        case bodies.LpBall():
             order, radius = body.p, body.r
             inner = radius * min(1.0, dimension ** (0.5 - 1 / order))
-        case Product():
+        case bodies.Product():
             # The gauge of a product is the largest gauge of a factor.
             ends = np.cumsum([factor.dimension for factor in body.bodies])[:-1]
             pairs = zip(body.bodies, np.split(images, ends, axis=1), strict=True)
