@@ -381,8 +381,6 @@ class SmoothSummary:
     ) -> None:
         d, self.n = whole(d, "d"), whole(n, "n")
         self.smoothness = whole(smoothness, "smoothness")
-        if not isinstance(privacy, Privacy):
-            raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
         check_range(privacy)
         checked_adjacency(adjacency)
         if schema is not None:

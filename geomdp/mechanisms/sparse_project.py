@@ -22,7 +22,7 @@ from geomdp.noise import LaplaceNoise
 from geomdp.noise.gaussian import isotropic, proved_gaussian_scale, proved_shortcut_scale
 from geomdp.noise.rounding import Rounded, grid_for
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
-from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale
+from geomdp.privacy.definitions import check_privacy, check_range, checked_adjacency, gaussian_scale
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.privacy.ledger import Ledger
 from geomdp.workloads.universes import Elements, OpenUniverse
@@ -220,8 +220,7 @@ class SparseProject:
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         rng: RandomState = None,
     ) -> None:
-        if not isinstance(privacy, ApproxDP | ZCDP):
-            raise ValueError(f"privacy must be ApproxDP or ZCDP, got {privacy}")
+        check_privacy(privacy, ApproxDP, ZCDP)
         check_range(privacy)
         checked_adjacency(adjacency)
         self.n = whole(n, "n")

@@ -161,12 +161,15 @@ class ZCDP(Definition):
 Privacy = PureDP | ApproxDP | ZCDP
 
 
-def check_privacy(privacy: object, *kinds: type[Definition], name: str = "privacy") -> None:
-    """``ValueError`` if `privacy` is not one of `kinds` (by default any definition of privacy)."""
+def check_privacy(
+    privacy: object, *kinds: type[Definition], name: str = "privacy", user: str = ""
+) -> None:
+    """``ValueError`` unless `privacy` is one of `kinds` (by default any), which `user` needs."""
     kinds = kinds or (PureDP, ApproxDP, ZCDP)
     if not isinstance(privacy, kinds):
         *first, last = (kind.__name__ for kind in kinds)
         wanted = f"{', '.join(first)} or {last}" if first else last
+        wanted += f" for {user}" if user else ""
         raise ValueError(f"{name} must be {wanted}, got {privacy!r}")
 
 

@@ -75,7 +75,7 @@ def test_jl_takes_fewer_dimensions_than_the_answers_have():
             (ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None),
             "PureDP",
         ),
-        ((Ball, Ellipsoid), (1.0, None), "PureDP or ApproxDP or ZCDP"),
+        ((Ball, Ellipsoid), (1.0, None), "PureDP, ApproxDP or ZCDP"),
         ((Laplace, Geometric), (ApproxDP(1.0, 1e-6), 1.0, None), "PureDP or ZCDP"),
         ((Gaussian,), (PureDP(1.0), 1.0, None), "ZCDP or ApproxDP"),
     ],

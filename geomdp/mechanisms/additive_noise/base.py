@@ -47,6 +47,7 @@ from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Privacy, PureDP
 from geomdp.privacy.definitions import (
     calibrated_epsilon,
+    check_privacy,
     check_range,
     checked_adjacency,
     gaussian_scale,
@@ -123,13 +124,10 @@ class AdditiveMechanism(Mechanism):
     adjacency: Adjacency = Adjacency.REPLACE_ONE
 
     def __post_init__(self) -> None:
-        privacy = self.privacy
-        if not isinstance(privacy, self.accepts):
-            names = " or ".join(kind.__name__ for kind in self.accepts)
-            raise ValueError(f"privacy must be {names} for {type(self).__name__}, got {privacy!r}")
+        check_privacy(self.privacy, *self.accepts, user=type(self).__name__)
         checked_size(checked_workload(self.workload))
         self.n = whole(self.n, "n")
-        check_range(privacy)
+        check_range(self.privacy)
         self.change = Change(self.workload, checked_adjacency(self.adjacency))
         self._prepare()
         if self.at_once:
@@ -141,7 +139,7 @@ class AdditiveMechanism(Mechanism):
 
     @property
     @abc.abstractmethod
-    def accepts(self) -> tuple[type, ...]:
+    def accepts(self) -> tuple[type[PureDP | ZCDP | ApproxDP], ...]:
         """The definitions of privacy that the noise satisfies. Others are refused."""
 
     @property

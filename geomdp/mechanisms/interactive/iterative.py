@@ -31,7 +31,7 @@ from geomdp.mechanisms.interactive.updates import (
 )
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, advanced_composition
-from geomdp.privacy.definitions import check_range, checked_adjacency
+from geomdp.privacy.definitions import check_privacy, check_range, checked_adjacency
 from geomdp.privacy.ledger import Ledger
 from geomdp.workloads.base import DenseQuery, LinearQuery
 from geomdp.workloads.universes import FiniteUniverse
@@ -409,8 +409,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         alpha: float | None = None,
         epsilon_0: float | None = None,
     ) -> None:
-        if not isinstance(privacy, PureDP | ApproxDP):
-            raise ValueError(f"privacy must be PureDP or ApproxDP, got {privacy}")
+        check_privacy(privacy, PureDP, ApproxDP)
         check_range(privacy)
         require_type(rule, UpdateRule, "rule")
         require_type(distinguisher, Distinguisher, "distinguisher")

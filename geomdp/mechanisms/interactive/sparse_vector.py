@@ -19,7 +19,7 @@ from geomdp._validation import plural, positive, real_number, require_type, whol
 from geomdp.mechanisms.base import warn_if_weak
 from geomdp.noise.scalar import ExactNumber, scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, shortcut_step_epsilon
-from geomdp.privacy.definitions import check_range, checked_adjacency
+from geomdp.privacy.definitions import check_privacy, check_range, checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
 
@@ -179,8 +179,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
                 f"sensitivity must be from {LEAST_SENSITIVITY:g} to {LARGEST_SENSITIVITY:g}, got "
                 f"{self.sensitivity!r}: choose another unit for the queries"
             )
-        if not isinstance(self.privacy, PureDP | ApproxDP):
-            raise ValueError(f"privacy must be PureDP or ApproxDP, got {self.privacy}")
+        check_privacy(self.privacy, PureDP, ApproxDP)
         check_range(self.privacy)
         checked_adjacency(self.adjacency)
         require_type(self.monotone, bool, "monotone")
@@ -402,8 +401,7 @@ class AboveThreshold(SparseVectorStream):
     privacy: PureDP
 
     def _calibrate(self) -> Scales:
-        if not isinstance(self.privacy, PureDP):
-            raise ValueError(f"privacy must be PureDP for AboveThreshold, got {self.privacy}")
+        check_privacy(self.privacy, PureDP, user="AboveThreshold")
         return above_threshold(self.privacy.epsilon, monotone=self.monotone)
 
 
@@ -487,8 +485,5 @@ class PrintedNumericSparse(SparseVectorStream):
     monotone: bool = field(init=False, default=False)
 
     def _calibrate(self) -> Scales:
-        if not isinstance(self.privacy, ApproxDP):
-            raise ValueError(
-                f"privacy must be ApproxDP for PrintedNumericSparse, got {self.privacy}"
-            )
+        check_privacy(self.privacy, ApproxDP, user="PrintedNumericSparse")
         return numeric_printed(self.privacy, self.cutoff)
