@@ -69,26 +69,27 @@ def _uniform(body: Body) -> FloatArray:
 _uniform_tables = lru_cache(maxsize=8)(_uniform)
 
 
-def check_map(matrix: sp.csr_array, dimension: int) -> None:
-    """``ValueError`` unless `matrix` is finite, sparse, and maps from R^`dimension`."""
-    require_type(matrix, sp.csr_array, "matrix")
-    if matrix.ndim != 2 or matrix.shape[1] != dimension:
-        raise ValueError(f"matrix must have {dimension} columns, got {matrix.shape}")
-    if not np.isfinite(matrix.data).all():
-        raise ValueError("matrix must be finite, got NaN or an infinity")
-
-
 class _FromBody(abc.ABC):
     """Noise of uniform points of a body, after a linear map to the answers."""
 
-    body: Body
     matrix: sp.csr_array | None
     constant: FloatArray | None = None
+    sampler = Exact()
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, matrix: sp.csr_array | None, cells: sp.csr_array | None) -> None:
         if not checked_body(body).implements(Body.sample_uniform):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
-        self.body = body
+        if matrix is not None:
+            require_type(matrix, sp.csr_array, "matrix")
+            if matrix.ndim != 2 or matrix.shape[1] != body.dimension:
+                raise ValueError(f"matrix must have {body.dimension} columns, got {matrix.shape}")
+            if not np.isfinite(matrix.data).all():
+                raise ValueError("matrix must be finite, got NaN or an infinity")
+        self.body, self.matrix, self.cells = body, matrix, cells
+
+    @property
+    def dimension(self) -> int:
+        return self.body.dimension if self.matrix is None else int(self.matrix.shape[0])
 
     @abc.abstractmethod
     def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -214,24 +215,18 @@ class PairedNoise(_FromBody):
     """
 
     matrix: sp.csr_array
-    sampler = Exact()
 
     def __init__(
         self, body: Body, epsilon: float, matrix: sp.csr_array, cells: sp.csr_array | None = None
     ) -> None:
-        super().__init__(body)
+        require_type(matrix, sp.csr_array, "matrix")
+        super().__init__(body, matrix, cells)
         if body.effective_dimension < body.dimension:
             raise ValueError(f"body must be full-dimensional, got {body!r}")
-        check_map(matrix, body.dimension)
         self.epsilon = positive(epsilon, "epsilon")
-        self.matrix, self.cells = matrix, cells
 
     def __repr__(self) -> str:
         return f"PairedNoise({self.body!r}, epsilon={self.epsilon:g})"
-
-    @property
-    def dimension(self) -> int:
-        return int(self.matrix.shape[0])
 
     def sample_cells(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Draws (size, d, d) of the noise on one cell of each 2-way table; K is not cut."""
@@ -311,8 +306,6 @@ class ConeNoise(_FromBody):
     [14.0, 14.0]
     """
 
-    sampler = Exact()
-
     def __init__(
         self,
         body: Body,
@@ -322,12 +315,9 @@ class ConeNoise(_FromBody):
         constant: FloatArray | None = None,
         cells: sp.csr_array | None = None,
     ) -> None:
-        super().__init__(body)
-        if matrix is not None:
-            check_map(matrix, body.dimension)
+        super().__init__(body, matrix, cells)
         self.rate = positive(rate, "rate")
         self.centre = vector(centre, body.dimension, "centre")
-        self.matrix, self.cells = matrix, cells
         self.constant = None if constant is None else vector(constant, self.dimension, "constant")
         if self.constant is not None and self.centre.any():
             raise ValueError(
@@ -338,10 +328,6 @@ class ConeNoise(_FromBody):
 
     def __repr__(self) -> str:
         return f"ConeNoise({self.body!r}, rate={self.rate:g})"
-
-    @property
-    def dimension(self) -> int:
-        return self.body.dimension if self.matrix is None else int(self.matrix.shape[0])
 
     def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
         return rng.gamma(self.effective_dimension + 1, 1 / self.rate, (2, size, 1))

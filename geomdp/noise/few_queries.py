@@ -20,8 +20,8 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, positive, whole
 from geomdp.bodies.base import freeze
 from geomdp.geometry.projection import Estimate
-from geomdp.noise.points import ball_sum, decided_below, dyadic, whole_number, whole_part
-from geomdp.noise.rounding import Draw, Numbers, Vector, exact_numbers, exponentials
+from geomdp.noise.points import ball_sum, dyadic, whole_number, whole_part
+from geomdp.noise.rounding import Draw, Numbers, Vector, decided_below, exact_numbers, exponentials
 from geomdp.privacy import Exact
 
 #: Above this epsilon, exp(-epsilon) comes near the least float, which is about exp(-745).

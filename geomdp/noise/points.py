@@ -27,21 +27,13 @@ from geomdp.noise.rounding import (
     NoExactPath,
     Undecided,
     Vector,
+    decided_below,
     exponentials,
     gaussians,
     laplaces,
 )
 
 # Random numbers and vectors
-
-
-def decided_below(first: arb, second: arb) -> bool:
-    """Whether first < second; `Undecided` if the balls leave both answers possible."""
-    if first < second:
-        return True
-    if first >= second:
-        return False
-    raise Undecided
 
 
 def whole_part(value: arb) -> int:
@@ -198,8 +190,12 @@ def spectraplex(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix of trace <= 1 (X-SPX): svec of U^(1/D) W / tr W for a Wishart W."""
     size = draw.uniform().root(order * (order + 1) // 2)
     rows = bartlett_factor(order, draw)
-    trace = ball_sum(dot(row, row) for row in rows)
-    return [size * entry / trace for entry in _svec(gram(rows))]
+    trace, products, two = ball_sum(dot(row, row) for row in rows), gram(rows), arb(2).sqrt()
+    return [
+        size * (products[i][j] if i == j else two * products[i][j]) / trace
+        for i in range(order)
+        for j in range(i, order)
+    ]
 
 
 def psd_box(order: int, draw: Draw) -> Vector:
@@ -209,15 +205,6 @@ def psd_box(order: int, draw: Draw) -> Vector:
     two = arb(2).sqrt()
     return [
         scales[i] * scales[i] if i == j else two * scales[i] * scales[j] * next(above)
-        for i in range(order)
-        for j in range(i, order)
-    ]
-
-
-def _svec(matrix: list[Vector]) -> Vector:
-    two, order = arb(2).sqrt(), len(matrix)
-    return [
-        matrix[i][j] if i == j else two * matrix[i][j]
         for i in range(order)
         for j in range(i, order)
     ]

@@ -199,6 +199,15 @@ def decided(evaluate: Callable[[int], Result]) -> Result:
     raise PrecisionExhausted
 
 
+def decided_below(first: arb, second: arb) -> bool:
+    """Whether first < second; `Undecided` if the balls leave both answers possible."""
+    if first < second:
+        return True
+    if first >= second:
+        return False
+    raise Undecided
+
+
 def refined(
     evaluate: Callable[[Draw], Result],
     entropy: Entropy | None = None,

@@ -31,6 +31,7 @@ from geomdp.noise.rounding import (
     Vector,
     Words,
     decided,
+    decided_below,
     exponentials,
     laplaces,
     minus_log,
@@ -140,15 +141,12 @@ class NoisyThreshold:
         # The comparison is False for NaN and for infinite numbers. Then balls decide.
         if abs(gap) > margin:
             return gap > 0
-        return decided(lambda words: self._reached(value, scale, number, words))
 
-    def _reached(self, value: ExactNumber, scale: float, number: LaplaceNumber, words: int) -> bool:
-        gap = exact_ball(value) + arb(scale) * number.ball(words) - self.ball(words)
-        if gap >= 0:
-            return True
-        if gap < 0:
-            return False
-        raise Undecided
+        def reached(words: int) -> bool:
+            exact_gap = exact_ball(value) + arb(scale) * number.ball(words) - self.ball(words)
+            return not decided_below(exact_gap, arb(0))
+
+        return decided(reached)
 
 
 class NoisyValues:

@@ -34,8 +34,8 @@ from geomdp.noise.rounding import (
     Computable,
     Draw,
     Near,
-    Undecided,
     Vector,
+    decided_below,
     logarithm,
     sine_cosine,
 )
@@ -465,11 +465,7 @@ def _is_within(columns: list[list[Vector]], limit: float) -> bool:
     """Whether the exact point is within the limit (later draws depend on this), or `Undecided`."""
     starts = [0, *itertools.accumulate(map(len, columns))]
     total = _violation(gram([vector for column in columns for vector in column]), starts)
-    if total <= limit:
-        return True
-    if total > limit:
-        return False
-    raise Undecided
+    return not decided_below(arb(limit), total)
 
 
 def _violation(cells: list[Vector], starts: list[int]) -> arb:
