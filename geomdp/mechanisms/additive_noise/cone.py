@@ -161,15 +161,13 @@ def cone_lift(workload: Workload) -> Lift | None:
     body = sensitivity_polytope(workload)
     if not (body.implements(Body.sample_uniform) and body.implements(Body.second_moment)):
         return None
-    return _without_constants(body) if isinstance(body, LinearImage) else Lift(body)
-
-
-def _without_constants(body: LinearImage) -> Lift:
-    """`body` without constant answers, as rounding could make their variance negative."""
+    if not isinstance(body, LinearImage):
+        return Lift(body)
     axes = np.eye(body.dimension)
     same = body.breadth(axes) == 0
     if not same.any():
         return Lift(body)
+    # Constant answers are left out of the body, as rounding could make their variance negative.
     varying = LinearImage(np.where(same[:, None], 0.0, body.matrix), body.body)
     return Lift(varying, constant=np.where(same, body.support(axes), 0.0))
 

@@ -152,9 +152,11 @@ class KNorm(BodyMechanism):
             return knorm(body, epsilon)
         if self._given is not None:
             return KNormNoise(body, epsilon, ChainSampler(body))
+        dimension = change.hull.dimension
+        most = min(SLABS_PER_DIMENSION * dimension, math.isqrt(SLAB_WORK // dimension))
         refined = refine_slabs(
             body,
-            slabs=_slab_budget(change.hull.dimension),
+            slabs=max(2 * dimension, most),
             directions=change.hull.basis.T,
             symmetry=random_symmetry(change.workload),
             rng=PUBLIC_SEED,
@@ -164,11 +166,6 @@ class KNorm(BodyMechanism):
     @property
     def _span(self) -> FloatArray:
         return self.noise.body.affine_hull().basis
-
-
-def _slab_budget(dimension: int) -> int:
-    affordable = math.isqrt(SLAB_WORK // dimension)
-    return max(2 * dimension, min(SLABS_PER_DIMENSION * dimension, affordable))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

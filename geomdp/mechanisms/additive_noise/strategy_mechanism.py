@@ -21,7 +21,6 @@ from geomdp.mechanisms.strategies.design import (
     CellNoise,
     Design,
     LaplaceCells,
-    Measurement,
     SimplexCells,
     Strategy,
 )
@@ -157,15 +156,13 @@ class StrategyMechanism(AdditiveMechanism):
         measured = self._design.measurements
         if any(part.sums is None or part.changes is None for part in measured):
             return super()._sums()
-        return MeasuredSums(self.workload, measured, self._public_part(measured))
-
-    def _public_part(self, measured: Sequence[Measurement]) -> FloatArray:
-        """The public part (m,) of a record's answers. The measurements do not contain this part."""
-        if self.adjacency is Adjacency.ADD_REMOVE:
-            return np.zeros(self.workload.n_queries)
-        means = [np.asarray(part.rows.mean(axis=1)).reshape(-1, 1) for part in measured]
-        rebuilt = sum_of_images((part.matrix for part in measured), means)
-        return np.asarray(self._design.answers.mean(axis=0) - rebuilt[:, 0])
+        # The part (m,) of a record's answers that is public, which the measurements do not contain.
+        public = np.zeros(self.workload.n_queries)
+        if self.adjacency is Adjacency.REPLACE_ONE:
+            means = [np.asarray(part.rows.mean(axis=1)).reshape(-1, 1) for part in measured]
+            rebuilt = sum_of_images((part.matrix for part in measured), means)
+            public = np.asarray(self._design.answers.mean(axis=0) - rebuilt[:, 0])
+        return MeasuredSums(self.workload, measured, public)
 
 
 class Hierarchical(StrategyMechanism):

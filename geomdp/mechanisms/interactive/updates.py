@@ -562,8 +562,6 @@ def checked_alpha(alpha: float) -> float:
 
 def checked_step(epsilon_0: float) -> float:
     """The budget `epsilon_0` as a float; ``ValueError`` unless `check_range` takes it."""
-    number = real_number(epsilon_0)
-    if not number > 0:
-        raise ValueError(f"epsilon_0 must be a finite number above 0, got {epsilon_0!r}")
+    number = positive(epsilon_0, "epsilon_0")
     check_range(PureDP(number))
     return number
