@@ -231,7 +231,6 @@ class SecondMoment(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """The root of the bound in the class docstring, divided by sqrt(m), without simulation."""
         m, d, n, size = self.workload.n_queries, self.body.d, self.n, self._size
         # The noise is symmetric, so half of E (tr Z)^2 is due to negative traces.
         lost = (1 - 1 / d) * size.trace / 2

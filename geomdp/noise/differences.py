@@ -108,7 +108,6 @@ class _FromBody(abc.ABC):
         return moment if self.matrix is None else self.matrix @ (self.matrix @ moment).T
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Each draw takes two uniform points of K."""
         radii = self._radii(rng, size)
         return self._at(radii, self.body.sample_uniform(2 * size, rng))
 
@@ -248,7 +247,6 @@ class PairedNoise(_FromBody):
         return 2 * (2 * k + 1) * (2 * k + 2) / self.epsilon**2
 
     def covariance(self) -> FloatArray:
-        """2 E R^2 T Cov(U) T^T (m, m); estimated if K has no second moment in closed form."""
         return self._factor * self._around(self._scatter())
 
     def variances(self) -> FloatArray:

@@ -321,7 +321,6 @@ class LatticeBoxNoise(LatticeNoise):
         return np.asarray(np.exp(self._log_weights - np.logaddexp.reduce(self._log_weights)))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Each draw costs O(m)."""
         terms = rng.choice(self.dimension + 1, size=size, p=self._shares)
         steps = np.floor(rng.standard_exponential((size, self.dimension + 1)) / self.epsilon)
         used = np.arange(self.dimension + 1) <= terms[:, None]

@@ -100,19 +100,15 @@ class GaussianNoise:
         return int(self.basis.shape[1])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Each draw costs O(m r)."""
         return rng.normal(0.0, self.scale, (size, self.effective_dimension)) @ self.basis.T
 
     def covariance(self) -> FloatArray:
-        """sigma^2 B B^T, (m, m)."""
         return self.scale**2 * (self.basis @ self.basis.T)
 
     def variances(self) -> FloatArray:
-        """Entry j is sigma^2 times the squared length of row j of B."""
         return np.asarray(self.scale**2 * (self.basis**2).sum(axis=1))
 
     def second_moment(self) -> Estimate:
-        """r sigma^2, exact."""
         return Estimate.exact(self.effective_dimension * self.scale**2)
 
     def log_density(self, points: FloatArray) -> FloatArray:
@@ -183,7 +179,6 @@ class ResidualNoise:
         return np.asarray(self.scales**2 / doublings(self.residuals))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """A draw takes O(k) additions per cell of a k-way table."""
         found = np.empty((size, self.residuals.dimension))
         for group in self.residuals.groups:
             drawn = rng.standard_normal((size * group.count, drawn_size(group.kinds)))
@@ -206,7 +201,6 @@ class ResidualNoise:
         return np.asarray(root.T @ root)
 
     def variances(self) -> FloatArray:
-        """The variances have a closed form (X-RES)."""
         return self.residuals.answer_variances(self._set_variances)
 
     def second_moment(self) -> Estimate:

@@ -73,7 +73,6 @@ class LaplaceNoise:
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Each draw costs O(m)."""
         return rng.laplace(0.0, self.scale, (size, self.dimension))
 
     def covariance(self) -> FloatArray:
@@ -83,7 +82,6 @@ class LaplaceNoise:
         return np.full(self.dimension, 2 * self.scale**2)
 
     def second_moment(self) -> Estimate:
-        """2 m b^2, exact."""
         return Estimate.exact(2 * self.dimension * self.scale**2)
 
     def log_density(self, points: FloatArray) -> FloatArray:
@@ -186,11 +184,9 @@ class KNormNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """The status of the sampler of U. The radius R is drawn exactly."""
         return self.uniform.status
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """One uniform point of K for each draw."""
         radii = rng.gamma(self.effective_dimension + 1, 1 / self.epsilon, size)
         return np.asarray(radii[:, None] * self.uniform.draw(rng, size))
 
@@ -536,16 +532,13 @@ class MappedNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """`Exact` if all parts have exact samplers; else their combined status (SAM-1)."""
         return combined_status([part.noise.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draws of all parts, and one product with each map."""
         draws = (part.noise.sample(rng, size).T for part in self.parts)
         return sum_of_images([part.matrix for part in self.parts], draws).T
 
     def covariance(self) -> FloatArray:
-        """The sum of T_i Cov(Z_i) T_i^T, (m, m)."""
         total = np.zeros((self.dimension, self.dimension))
         for part in self.parts:
             half = np.asarray(part.matrix @ part.noise.covariance())

@@ -215,7 +215,6 @@ class RecursiveNoise:
         return combined_status([part.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """One uniform point for every level and draw."""
         coordinates = [
             part.sample(rng, size) @ level.keep.T
             for part, level in zip(self.parts, self.levels, strict=True)

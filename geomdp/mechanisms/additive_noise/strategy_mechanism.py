@@ -122,7 +122,6 @@ class StrategyMechanism(AdditiveMechanism):
     strategy: Strategy | None = None
 
     def law(self, change: Change) -> MappedNoise:
-        """Noise on sums of answer vectors, with one part for each measurement."""
         del change  # The design is for the changes of its measurements.
         assert isinstance(self.privacy, PureDP)
         return self._design.noise(self.privacy.epsilon)

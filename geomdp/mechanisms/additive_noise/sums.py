@@ -220,7 +220,6 @@ class Units(ExactSums):
         return int(LARGEST_SUM // np.abs(self.rows).sum(axis=1).max()) - 1
 
     def totals(self, records: AnyRecords) -> Totals:
-        """Number of records and the sums of all answers (m,), in units."""
         # The answers of a record are looked up by its element number, so that their rounding cannot
         # depend on other records of its chunk.
         universe, size = self.workload.universe, len(self.rows)
@@ -498,7 +497,6 @@ class ResidualSums(ExactSums):
     capacity = LARGEST_SUM - 1
 
     def totals(self, records: AnyRecords) -> Totals:
-        """Number of records, and the coordinates of all residuals."""
         if isinstance(records, CountedRecords):
             counted = records.cell_counts(self.residuals.cells)
         else:
