@@ -630,10 +630,7 @@ class FixedDataset:
 def predict_on_prior(
     mechanism: Mechanism, prior: FixedDataset, trials: int, rng: RandomState = None
 ) -> Prediction:
-    """Root mean squared error per query of `mechanism` on a public data set, by simulation.
-
-    Never use records that are to be protected: this would be a release without privacy.
-    """
+    """Root mean squared error per query of `mechanism` on a public data set, by simulation."""
     require_type(mechanism, Mechanism, "mechanism")
     require_type(prior, FixedDataset, "prior")
     trials = whole(trials, "trials", minimum=2)

@@ -282,10 +282,7 @@ class Covariance:
         return self._answers(self._noisy(sums, rng))
 
     def _noisy(self, sums: FloatArray, rng: np.random.Generator | None) -> FloatArray:
-        """Noisy mean (d,) and svec of noisy second moments (m,); noise is drawn before it is added.
-
-        Without `rng`, `sums` holds digits.
-        """
+        """Noisy mean (d,) and svec of noisy moments (m,); without `rng`, `sums` holds digits."""
         if rng is not None:
             return self._split((sums + self._noise(rng, 1)[0]) / self.n)
         exact, multiples = self._real_records, self._rounded.draw()

@@ -282,13 +282,10 @@ def reachable_body(workload: Workload) -> Body:
 def tried_projector(
     body: Body, adjacency: Adjacency, matrix: FloatArray | None = None
 ) -> Projector | ConeProjector:
-    """The projector on the attainable answers (a cone under add/remove), in the norm ||A y||.
-
-    It checks that extreme points can be found, so that an error is raised before a ledger pays.
-    """
+    """The projector on the attainable answers (a cone under add/remove), in the norm ||A y||."""
     projector = Projector(body, matrix)
     if isinstance(body, WorkloadPolytope):
-        # The method checks the size of the universe before it searches: no directions are needed.
+        # If extreme points cannot be found, this raises an error now, before a ledger pays.
         body.extreme_point(np.empty((0, body.dimension)))
     return projector if adjacency is Adjacency.REPLACE_ONE else ConeProjector(projector)
 
@@ -487,11 +484,7 @@ def noise_norm(inner: AdditiveMechanism) -> Callable[[FloatArray], Projection]:
 
 
 def whitening(inner: AdditiveMechanism) -> FloatArray | None:
-    """A matrix A (k, m) that makes noise Z in the public subspace white; None if it is already.
-
-    The k entries of A Z, for k the dimension of the subspace, are uncorrelated, with equal
-    variances, except where `LEAST_SHARE` raised a variance.
-    """
+    """A matrix A (k, m) that makes noise in the public subspace white; None if it is already."""
     span = answer_hull(inner.workload, inner.adjacency).basis
     values, vectors = np.linalg.eigh(span.T @ inner.noise.covariance() @ span)
     if values[0] >= (1 - EQUAL) * values[-1]:

@@ -230,10 +230,7 @@ class JL(PostProcessedNoise):
 
 
 def best_dimension(inner: AdditiveMechanism, rngs: Mapping[int, np.random.Generator]) -> int:
-    """The number of rows whose trial map, drawn from ``rngs[rows]``, has the least predicted error.
-
-    The caller must draw a new map: the error bound does not hold for the best of several maps.
-    """
+    """Number of rows of the trial map, drawn from ``rngs[rows]``, of the least predicted error."""
     errors = {rows: JL(inner, rows, rng).predicted_rmse.value for rows, rng in rngs.items()}
     return min(errors, key=errors.__getitem__)
 

@@ -370,10 +370,7 @@ def noise_size(noise: Noise, d: int, factor: float = 1.0) -> NoiseSize:
 
 
 def wishart_energy(d: int, rate: float, *, centred: bool, freedom: int | None = None) -> float:
-    """E ||Z||_F^2 for a block of cone noise over {M psd, tr M <= 1} (JL-WIS, X-CONE, X-JOINT).
-
-    The Wishart matrices have `freedom` degrees of freedom; by default d + 1, for no block.
-    """
+    """E ||Z||_F^2 for a block (by default all) of cone noise over {M psd, tr M <= 1} (X-JOINT)."""
     v = d + 1 if freedom is None else freedom
     # In noise around k I, see `noise_size`, the variance of the trace falls from d v / rate^2 to
     # 2 d v / (d v + 2) / rate^2. A d-th of the difference is the gain.

@@ -508,10 +508,8 @@ def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
 
 
 def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
-    """(`sums` (m,) rounded to multiples of 2^-grid, plus `multiples` times 2^-grid) / n.
-
-    The addition uses whole numbers, and only the quotient is rounded to float64.
-    """
+    """(`sums` (m,) rounded to multiples of 2^-grid, plus `multiples` times 2^-grid) / n."""
+    # Whole numbers are added, and only the quotient is rounded to float64.
     scaled = np.rint(np.ldexp(sums, grid)).tolist()
     size = n << grid
     return np.array([(int(s) + j) / size for s, j in zip(scaled, multiples, strict=True)])

@@ -219,10 +219,7 @@ class HashedSigns:
         return (self.rows // WORD_BITS - 1).bit_length()
 
     def words(self, elements: IntArray) -> Words:
-        """The signs of the columns `elements` (c,), packed into an array (c, T / 64) of words.
-
-        Bit i of word b is 1 if the sign in row 64 b + i is -1.
-        """
+        """Signs of columns in words (c, T / 64): bit i of word b is 1 if row 64 b + i has a -1."""
         checked = self._check(elements)
         out = np.empty((len(checked), self.rows // WORD_BITS), dtype=np.uint64)
         _fill_words(self.key, *self._tables, checked, out)

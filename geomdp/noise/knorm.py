@@ -553,11 +553,7 @@ class MappedNoise:
         return [_variances(part) for part in self.parts]
 
     def second_moment(self) -> Estimate:
-        """The sum of tr(T_i Cov(Z_i) T_i^T); exact if all covariances are exact.
-
-        A part with neither `energy` nor an exact covariance adds an estimate from 1024 public draws
-        of its own, with an asymptotic 95% interval.
-        """
+        """The sum of tr(T_i Cov(Z_i) T_i^T); estimated for parts without an exact covariance."""
         return self._second_moment
 
     @cached_property

@@ -197,13 +197,11 @@ class Perturbation:
 
 
 def _near_gumbels(count: int) -> NearVector:
-    """Gumbel variables -ln E with E = -ln U, in float64 with error bounds.
-
-    An error `off` of E causes one of at most off / (E - off), which is doubled here for rounding.
-    """
+    """Gumbel variables -ln E with E = -ln U, in float64 with error bounds."""
 
     def evaluate(words: Words) -> Near:
         size, off = minus_log(words)
+        # An error `off` of E causes one of at most off / (E - off), which is doubled for rounding.
         errors = np.where(size > 2 * off, off / (size - off) * 2 + LOG_ERROR, np.inf)
         return -near_log(size), errors
 
@@ -327,10 +325,7 @@ class _FloatValues:
 
 
 class ExactNoise(NotCopied):
-    """Real-valued Laplace and Gumbel noise, compared exactly or correctly rounded (X-GRID).
-
-    Noisy thresholds and values must not be released. `GeneratorNoise` simulates these methods.
-    """
+    """Real-valued Laplace and Gumbel noise, compared exactly or correctly rounded (X-GRID)."""
 
     arithmetic = DECIDED_ARITHMETIC
 

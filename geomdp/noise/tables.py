@@ -79,11 +79,9 @@ def _triangles(entries: npt.NDArray[Any], triples: IntArray) -> tuple[npt.NDArra
 
 @functools.lru_cache(maxsize=16)
 def inequalities(starts: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """The cells (2, c) of tables and the triples (3, t) of events with an inequality.
-
-    Of a column of two levels, the first event is enough: its complement has the same inequalities.
-    """
+    """The cells (2, c) of tables and the triples (3, t) of events with an inequality."""
     column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    # Of two levels, the first is enough: its complement has the same inequalities.
     chosen = np.repeat(np.diff(starts) != 2, np.diff(starts))
     chosen[list(starts[:-1])] = True
     events = [np.flatnonzero(chosen & (column == i)) for i in range(len(starts) - 1)]

@@ -102,10 +102,7 @@ class Change:
 
     @cached_property
     def lattice(self) -> Lattice | None:
-        """The lattice with the largest units, from all answers; None if they are too many or large.
-
-        ``ValueError`` if the answers are not known to be whole numbers.
-        """
+        """The lattice with the largest units, from all answers; None if these are many or large."""
         if not checked_workload(self.workload).whole_answers:
             raise ValueError(
                 f"workload must have whole numbers as answers, got {self.workload!r}: if its "
@@ -408,10 +405,7 @@ class RealRecords(ExactSums):
 
 
 def matrix_entries(on_svec: Computable, order: int) -> Computable:
-    """A vector in svec coordinates as entries of a matrix: the upper triangle, row by row.
-
-    Entries off the diagonal are divided by sqrt(2), so that their sums can be exact.
-    """
+    """A vector in svec coordinates as entries of a matrix, whose sums can be exact, row by row."""
     diagonal = [i == j for i in range(order) for j in range(i, order)]
 
     def entries(draw: Draw) -> Vector:
@@ -539,9 +533,9 @@ class FewRows:
 
 @dataclass(frozen=True, eq=False)
 class ExactPath:
-    """The way of an unseeded release: exact sums, plus proved and rounded noise, divided by n.
+    """Exact sums, and proved and rounded noise on all of them or on those of a few `rows`.
 
-    The noise is on all sums or on those of a few `rows`, and larger by `slack` for rounding errors.
+    The noise is larger by `slack`, for rounding errors. An unseeded release divides both by n.
     """
 
     sums: ExactSums

@@ -528,10 +528,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], truths: Any, noise: ExactNoise | GeneratorNoise
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
-        """Update `hypothesis` until the run ends; also whether it could follow all answers.
-
-        A round has two private steps: the choice of a query, and the noisy answer to it.
-        """
+        """Update `hypothesis` until the run ends; also whether it could follow all answers."""
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
             index = self.distinguisher.choose(

@@ -64,11 +64,7 @@ class Measurement:
 
 
 def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Fraction | None:
-    """Privacy loss of independent noises on measurements, computed exactly; None if not known.
-
-    It is the largest sum over measurements of change times rate over the cases of
-    `Measurement.changes`. The rate is 1 / scale for Laplace noise, and epsilon for K-norm noise.
-    """
+    """The privacy loss: the largest sum of change times rate over all cases; None if not known."""
     cases: list[Fraction] = [Fraction(0)]
     for part, noise in zip(measured, noises, strict=True):
         if part.changes is None:
@@ -106,10 +102,7 @@ class Design:
         return self.measure()
 
     def noise(self, epsilon: float) -> MappedNoise:
-        """The noise on the sums of answers, whose scales, rounded to floats, spend at most epsilon.
-
-        ``ValueError`` if the measurements do not determine every answer.
-        """
+        """Noise on the sums of answers, whose scales, rounded to floats, spend at most epsilon."""
         self.check_answers()
         return self._noise(positive(epsilon, "epsilon"))
 

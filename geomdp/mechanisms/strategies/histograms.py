@@ -84,16 +84,14 @@ def reconstruct(
 
 
 def _solver(information: FloatArray, queries: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Multiplication by the pseudo-inverse of the psd matrix `information` (N, N).
-
-    A Cholesky factor is used if it is accurate for `queries` (N, m).
-    """
+    """A function that multiplies by the pseudo-inverse of the psd matrix `information` (N, N)."""
     try:
         factor = scipy.linalg.cho_factor(information)
     except np.linalg.LinAlgError:
         pass
     else:
         solved = scipy.linalg.cho_solve(factor, queries)
+        # The Cholesky factor is used if it is accurate for `queries` (N, m).
         off = np.abs(information @ solved - queries).max(axis=0)
         if (off <= SOLVED * np.abs(queries).max(axis=0)).all():
             return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right))
@@ -270,13 +268,10 @@ class Haar:
 
 
 def _levels(workload: Workload, adjacency: Adjacency) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Answers (2^k, m), the levels to measure, and squared lengths of queries on their wavelets.
-
-    The last row of answers is repeated for added elements, which occur in no record.
-    """
+    """Answers (2^k, m), the levels to measure, and squared lengths of queries on their wavelets."""
     answers = listed_answers(workload)
     depth = (len(answers) - 1).bit_length()
-    missing = (1 << depth) - len(answers)
+    missing = (1 << depth) - len(answers)  # added elements, which occur in no record
     answers = np.vstack([answers, np.repeat(answers[-1:], missing, axis=0)])
     # Level 0 is the number of records. Under replace-one this number is public.
     levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)

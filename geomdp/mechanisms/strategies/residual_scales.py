@@ -173,11 +173,7 @@ class ProfileCost:
 
 
 def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
-    """At most two divisions of the columns into classes, each with at most 2^22 profiles.
-
-    The first has classes of similar levels. If at most 22 columns occur, the second has a class for
-    each column.
-    """
+    """Divisions of the columns into classes of at most 2^22 profiles: by levels, and one by one."""
     columns = residuals.columns
     used = sorted({i for group in residuals.groups for i in np.unique(group.columns).tolist()})
     like = [(kind.root is not None, _levels_like(kind)) for kind in columns]
@@ -342,14 +338,14 @@ class ResidualScales:
 def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     """The variances of the least energy found, among variances with a cost of at most 1.
 
-    The energy is the sum of the squared errors of all answers: v_A for noise of variance 1 on the
-    residual of A. Under add/remove, sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B)) is
-    best among all linear unbiased mechanisms with Gaussian noise: by Schur's lemma, the optimal
-    covariance, averaged over renamings of levels, is a multiple of the identity on every residual.
-    Under replace-one the same holds, and the problem is convex in the precisions. It is solved for
-    a growing list of profiles, until no profile costs more than 1 + 1e-7. `ResidualGaussian` says
-    when the result is optimal. With many kinds, the precisions of `_closed_form` are scaled to a
-    cost of 1. Else the best of several proved upper bounds on the cost is used.
+    Let v_A be the sum of squared errors of all answers for noise of variance 1 on the residual of
+    A. Under add/remove, sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B)) is best among all
+    linear unbiased mechanisms with Gaussian noise: by Schur's lemma, the optimal covariance,
+    averaged over renamings of levels, is a multiple of the identity on every residual. Under
+    replace-one the same holds, and the problem is convex in the precisions. It is solved for a
+    growing list of profiles, until no profile costs more than 1 + 1e-7. With many kinds, the
+    precisions of `_closed_form` are scaled to a cost of 1. `ResidualGaussian` says when the result
+    is optimal.
     """
     energies = residuals.energies()
     if not energies.min() > 0:
