@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 
 import numpy as np
 import scipy
@@ -18,7 +18,6 @@ from geomdp.mechanisms.strategies.design import (
     ENTRY_UNIT,
     CellNoise,
     Design,
-    ExactSums,
     LaplaceCells,
     Measurement,
     SimplexCells,
@@ -144,18 +143,14 @@ def listed_answers(workload: Workload) -> FloatArray:
     return explicit_answers(workload)
 
 
-def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
-    """The function from counts to `rows` @ h, for the histogram h; h is 0 at additional columns.
+def listed_sums(workload: Workload, rows: FloatArray, counts: Counts) -> FloatArray:
+    """`rows` @ h, for the histogram h of `counts`, which is 0 at additional columns.
 
     It is exact if entries of `rows` are multiples of a power of two u, and |rows| @ h < 2^53 u.
     """
-
-    def sums(counts: Counts) -> FloatArray:
-        occurrences = np.zeros(rows.shape[1])
-        occurrences[: workload.universe.size] = counts.histogram()
-        return np.asarray(rows @ occurrences)
-
-    return sums
+    occurrences = np.zeros(rows.shape[1])
+    occurrences[: workload.universe.size] = counts.histogram()
+    return np.asarray(rows @ occurrences)
 
 
 @dataclass(frozen=True)
@@ -207,7 +202,7 @@ class Tree:
                     R,
                     self.cells.spending(split.shares[i], len(C), adjacency),
                     self.cells.changes(adjacency),
-                    sums=listed_sums(workload, C),
+                    sums=partial(listed_sums, workload, C),
                 )
                 for i, C, R in zip(used, counts, maps, strict=True)
             ]
@@ -259,7 +254,7 @@ class Haar:
                     queries @ C.T / lengths[i],
                     laplace_on(len(C), change / split.shares[i]),
                     np.array([change]),
-                    sums=listed_sums(workload, C),
+                    sums=partial(listed_sums, workload, C),
                 )
                 for i, C in zip(used, waves, strict=True)
             ]
@@ -383,7 +378,7 @@ class PIdentity:
             laplace_on(len(strategy), change),
             np.array([change]),
             unit=ENTRY_UNIT,
-            sums=listed_sums(workload, strategy),
+            sums=partial(listed_sums, workload, strategy),
         )
         return Design("p-identity", energy, answers, adjacency, lambda: [measurement])
 
@@ -393,7 +388,7 @@ def bump_counts(size: int) -> list[int]:
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 
 
-@functools.lru_cache(maxsize=8)
+@lru_cache(maxsize=8)
 def _descend(workload: Workload, count: int, adjacency: Adjacency) -> tuple[float, FloatArray]:
     """The logarithm of the squared error of the best T (count, N) found, and T itself."""
     answers = optimisable_answers(workload)
@@ -498,7 +493,7 @@ class SoftBins:
                 self.cells.spending(share, len(C), adjacency),
                 self.cells.changes(adjacency),
                 unit=ENTRY_UNIT if C is not measured[0] else 1,
-                sums=listed_sums(workload, C),
+                sums=partial(listed_sums, workload, C),
             )
             for C, share, R in zip(measured, shares, maps, strict=True)
         ]

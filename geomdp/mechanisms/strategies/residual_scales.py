@@ -498,17 +498,12 @@ def strategy_columns(workload: TableQueries | ProductQueries) -> list[Column]:
             found.append(categories(levels))
             continue
         key = levels.to_bytes(2) + factor.tobytes()
-        if key not in known:
-            known[key] = _with_strategy(levels, factor)
+        if key not in known and levels > 2:
+            known[key] = proved_column(factor, _noise_root(best_precision(factor)))
+        elif key not in known:  # two levels have a single difference
+            known[key] = replace(categories(levels), factor=factor)
         found.append(known[key])
     return found
-
-
-def _with_strategy(levels: int, factor: FloatArray) -> Column:
-    if levels > 2:
-        return proved_column(factor, _noise_root(best_precision(factor)))
-    plain = categories(levels)  # two levels have a single difference
-    return Column(levels, factor, None, plain.share, plain.against)
 
 
 def best_precision(factor: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -155,30 +155,26 @@ class TableMap:
     """The part R x of the answers that comes from one table, where x are the counts of its cells.
 
     Several tables can estimate an interaction. R multiplies each by the share of this table
-    (`shares`, by the position in `interactions.sets`; 0 if missing), because shares of all tables
+    (`shares`, by the position in `expansion.sets`; 0 if missing), because shares of all tables
     add up to 1. R is not formed: O(l) operations for each cell and axis with l levels.
     """
 
-    interactions: Interactions = field(repr=False)
+    #: The last step of a product with R: it computes the answers from the interactions.
+    expansion: Interactions = field(repr=False)
     table: tuple[int, ...]
     shares: dict[int, float] = field(repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.interactions.asked.n_queries, self.interactions.cells(self.table)
-
-    @property
-    def expansion(self) -> Interactions:
-        """The last step of a product with R: it computes the answers from the interactions."""
-        return self.interactions
+        return self.expansion.asked.n_queries, self.expansion.cells(self.table)
 
     def to_coordinates(self, columns: Columns) -> FloatArray:
         """Coordinates (dimension, b) of all residuals times shares, from counts (cells, b)."""
         cells, width = columns.shape
-        found = np.zeros((self.interactions.residuals.dimension, width))
+        found = np.zeros((self.expansion.residuals.dimension, width))
         sources, targets, factors = self._entries
         step = max(1, MAX_CHANGED // cells)
-        shape = self.interactions.workload.shape(self.table)
+        shape = self.expansion.workload.shape(self.table)
         for start in range(0, width, step):
             part = columns[:, start : start + step]
             dense = part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
@@ -194,7 +190,7 @@ class TableMap:
         """The product R x, where x is `columns`, of shape (cells, b) or (cells,)."""
         single = columns.ndim == 1
         found = self.to_coordinates(columns.reshape((-1, 1)) if single else columns)
-        answers = self.interactions.to_answers(found)
+        answers = self.expansion.to_answers(found)
         return answers[:, 0] if single else answers
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
@@ -211,16 +207,16 @@ class TableMap:
             along = noise.second_moment().value / noise.effective_dimension
         # Z has this variance along each unit vector of its support. The coordinates of theta_U are
         # products of Z with orthogonal vectors of squared length (cells of table) / (cells of U).
-        own, cells = np.zeros(len(self.interactions.sets)), self.shape[1]
+        own, cells = np.zeros(len(self.expansion.sets)), self.shape[1]
         for u, share in self.shares.items():
-            stretch = cells / self.interactions.cells(self.interactions.sets[u])
+            stretch = cells / self.expansion.cells(self.expansion.sets[u])
             own[u] = share**2 * along * stretch
-        return self.interactions.variances(own)
+        return self.expansion.variances(own)
 
     @cached_property
     def _entries(self) -> list[npt.NDArray[Any]]:
         """Positions of the coordinates with a share, in the table and in all, and the shares."""
-        of, kept = self.interactions, []
+        of, kept = self.expansion, []
         shape = of.workload.shape(self.table)
         for axes, places in _patterns(shape, min(of.order, len(shape))):
             u = of.number.get(tuple(self.table[i] for i in axes))
@@ -322,7 +318,7 @@ class WeightedMarginals:
                     self.cells.spending(split.shares[s], sizes[s], adjacency),
                     self.cells.changes(adjacency),
                     unit=ENTRY_UNIT if any(i in soft for i in candidates.sets[s]) else 1,
-                    sums=_table_sums(candidates.sets[s], soft),
+                    sums=partial(_table_sums, candidates.sets[s], soft),
                     table=candidates.sets[s],
                 )
                 for s, shares in _least_squares(split, overlap, needed)
@@ -436,15 +432,12 @@ def _shares(
     return sp.csr_array(found)
 
 
-def _table_sums(S: ColumnSet, soft: SoftColumns) -> ExactSums:
-    def sums(counts: Counts) -> FloatArray:
-        table = counts.table(S).astype(np.float64)
-        for axis, i in enumerate(S):
-            if i in soft:  # exact below 2^29 records: all terms are multiples of 2^-24
-                table = along(soft[i], table, axis)
-        return table.ravel()
-
-    return sums
+def _table_sums(S: ColumnSet, soft: SoftColumns, counts: Counts) -> FloatArray:
+    table = counts.table(S).astype(np.float64)
+    for axis, i in enumerate(S):
+        if i in soft:  # exact below 2^29 records: all terms are multiples of 2^-24
+            table = along(soft[i], table, axis)
+    return table.ravel()
 
 
 #: The shares (s, l) of the levels of a column in s of them, by the number of the column.
@@ -570,7 +563,7 @@ class WeightedSigns:
 
         def measure() -> list[Measurement]:
             rows = [told[:, places].T for places in groups]
-            sums = [_product_sums(workload, places) for places in groups]
+            sums: list[ExactSums] = [partial(_product_sums, workload, places) for places in groups]
             if len(columns) > len(groups):
                 rows.append(np.ones((1, CHECKED)))
                 sums.append(lambda counts: np.array([float(counts.count)]))
@@ -587,15 +580,12 @@ class WeightedSigns:
         return Design("weighted sign products", energy, answers, adjacency, measure)
 
 
-def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSums:
-    def sums(counts: Counts) -> FloatArray:
-        if not isinstance(counts, RecordCounts):
-            return product_sums(workload, counts.table, places)
-        signs = record_signs(workload, counts.records).astype(np.float64)
-        products = signs.T @ signs
-        return np.asarray(products[np.triu_indices(len(products), 1)][places])
-
-    return sums
+def _product_sums(workload: Workload, places: npt.NDArray[np.bool_], counts: Counts) -> FloatArray:
+    if not isinstance(counts, RecordCounts):
+        return product_sums(workload, counts.table, places)
+    signs = record_signs(workload, counts.records).astype(np.float64)
+    products = signs.T @ signs
+    return np.asarray(products[np.triu_indices(len(products), 1)][places])
 
 
 def _best_weights(costs: FloatArray, limits: FloatArray) -> FloatArray:
