@@ -1,8 +1,4 @@
-"""Noise that is a difference of two random points: paired noise and cone noise.
-
-The points are uniform on a body, with one common random radius (paired), or exponential vectors on
-the cone over the body. The moments of uniform points are in closed form or from public draws.
-"""
+"""Noise that is a difference of two random points: paired noise and cone noise."""
 
 from __future__ import annotations
 

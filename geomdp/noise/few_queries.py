@@ -1,8 +1,4 @@
-"""Noise for few queries, without the geometry of a body.
-
-Staircase noise on one real answer has the least variance. Whole answers get geometric noise, the
-discrete counterpart of Laplace noise, or a uniform lattice point of a box with a random radius.
-"""
+"""Noise for few queries, without the geometry of a body: on one real number, or on a lattice."""
 
 from __future__ import annotations
 

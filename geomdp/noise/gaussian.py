@@ -1,7 +1,4 @@
-"""Gaussian noise: isotropic in a subspace, or independent on the residuals of tables.
-
-Its scales, and those of Laplace noise on several numbers, are proved to give a guarantee.
-"""
+"""Gaussian noise, isotropic or on the residuals of tables, and scales proved for a guarantee."""
 
 from __future__ import annotations
 

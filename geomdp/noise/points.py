@@ -1,8 +1,4 @@
-"""Random vectors and uniform points of bodies as functions of uniform numbers, in balls.
-
-Points are found by the type of the body. Linear maps of vectors of balls take floats as exact
-numbers. `tables` adds the body `TableMoments`.
-"""
+"""Random vectors and uniform points of bodies as functions of uniform numbers, in balls."""
 
 from __future__ import annotations
 

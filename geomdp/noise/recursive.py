@@ -1,7 +1,4 @@
-"""Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share one epsilon.
-
-The decomposition finds the subspaces, which separate short axes of a body from long axes.
-"""
+"""Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share one epsilon."""
 
 from __future__ import annotations
 

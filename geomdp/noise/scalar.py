@@ -1,7 +1,4 @@
-"""Noise on single numbers and on comparisons: exact, or simulated in float64 from a seed.
-
-Exact comparisons are decided by float64 with a margin, or else by ball arithmetic.
-"""
+"""Noise on single numbers and on comparisons: exact, or simulated in float64 from a seed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""One privacy budget for one data set, shared by all the mechanisms that read the data set.
-
-If the ledger has a file, a spend (the recorded cost of one mechanism) is committed to disk before
-it is granted. So a crash can make the recorded total too high, but not too low.
-"""
+"""One privacy budget for one data set, shared by all the mechanisms that read the data set."""
 
 from __future__ import annotations
 

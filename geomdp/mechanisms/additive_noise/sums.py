@@ -142,11 +142,6 @@ class ExactSums:
         return 1
 
     @property
-    def answers(self) -> Workload:
-        """The workload with whole answers of which these are the sums."""
-        return self.workload
-
-    @property
     def capacity(self) -> int:
         """Largest number of records with exact sums."""
         return math.ceil(LARGEST_SUM / Fraction(self.workload.l1_radius())) - 1
