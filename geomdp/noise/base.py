@@ -54,12 +54,8 @@ class Noise(Protocol):
 
 
 @runtime_checkable
-class KnownSizes(Protocol):
+class KnownSizes(Noise, Protocol):
     """A noise with closed forms or bounds for E |Z_i| and E ||Z||_2: draws miss rare values."""
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m of the answer space."""
 
     def mean_sizes(self) -> FloatArray:
         """E |Z_i| for each coordinate i, or upper bounds on these means: (m,)."""
