@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,38 @@ from geomdp._validation import finite_array
 RANK_TOLERANCE = 1e-9
 #: An affine hull in R^m is found from blocks of this many points, or of 2 m points if that is more.
 HULL_ROWS = 4096
+#: Largest number of entries of a block of several rows of an array: 2^22 float64 are 32 MB.
+BLOCK_ENTRIES = 1 << 22
+
+
+def blocks(count: int, entries: int, limit: int | None = None) -> Iterator[slice]:
+    """Slices of `count` rows with so many `entries` each, of one row or at most `limit` entries."""
+    rows = max(1, (limit or BLOCK_ENTRIES) // max(1, entries))
+    return (slice(start, min(start + rows, count)) for start in range(0, count, rows))
+
+
+def highest_rows(rows: Any, directions: FloatArray) -> IntArray:
+    """The first of the `rows` (N, m), dense or sparse, with the largest <u, row>, for each row u of
+    `directions` (b, m): row numbers (b,).
+    """
+    winners = np.zeros(len(directions), dtype=np.int64)
+    best = np.full(len(directions), -np.inf)
+    for part in blocks(rows.shape[0], len(directions)):
+        scores = np.asarray(directions @ rows[part].T)
+        block = scores.argmax(axis=1)
+        values = np.take_along_axis(scores, block[:, None], axis=1)[:, 0]
+        better = values > best
+        winners[better], best[better] = part.start + block[better], values[better]
+    return winners
+
+
+def unit_rows(vectors: FloatArray) -> FloatArray:
+    """The rows u of `vectors` (b, m) divided by ||u||_2; the first unit vector for u = 0."""
+    # Squares of tiny or huge entries would underflow or overflow.
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    unit = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
+    unit[largest[:, 0] == 0, 0] = 1.0
+    return np.asarray(unit / np.linalg.norm(unit, axis=1, keepdims=True))
 
 
 def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import AffineHull, significant
+from geomdp._numerics.linalg import AffineHull, significant, unit_rows
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
 from geomdp.bodies.base import Body, Facets, cp, exit_time, freeze, nearest_in_corner, off_span
@@ -160,11 +160,7 @@ class Ball(NormBall):
         return np.asarray(self.r * np.linalg.norm(directions, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        # Squares of tiny or huge entries would underflow or overflow.
-        largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
-        unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
-        unit[largest[:, 0] == 0, 0] = 1.0
-        return np.asarray(self.r * unit / np.linalg.norm(unit, axis=1, keepdims=True))
+        return self.r * unit_rows(directions)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         return np.asarray(np.linalg.norm(points, axis=1) / self.r)

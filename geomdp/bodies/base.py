@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, blocks
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, real_number, vector
 
@@ -484,9 +484,9 @@ class Body(abc.ABC):
         if self.implements(Body.vertex_list):
             return half_diameter_of(self.vertex_list())
         m = self.dimension
-        rows = max(1, BATCH_ENTRIES // m)
-        blocks = (np.eye(min(rows, m - start), m, k=start) for start in range(0, m, rows))
-        squares = sum(float((self.breadth(axes) ** 2).sum()) for axes in blocks)
+        parts = blocks(m, m, BATCH_ENTRIES)
+        axes = (np.eye(part.stop - part.start, m, k=part.start) for part in parts)
+        squares = sum(float((self.breadth(rows) ** 2).sum()) for rows in axes)
         return min(self.radius(), math.sqrt(squares) / 2)
 
     def affine_hull(self) -> AffineHull:

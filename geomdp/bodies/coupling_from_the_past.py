@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from geomdp._numerics.compilation import copy_into, numba
+from geomdp._numerics.linalg import blocks
 from geomdp._typing import FloatArray
 
 # Heat baths. Given all others, particle i lies between two neighbours, with density at x
@@ -219,8 +220,6 @@ def _cut(middle, end, points, i):  # type: ignore[no-untyped-def]
 #: The interval between the bounding chains is widened by this on each side. Rounding of quantiles
 #: is far smaller, so it cannot put a state outside the interval.
 MARGIN = 1e-9
-#: Largest number of entries of one batch of several matrices, 8 MB.
-BLOCK_ENTRIES = 1 << 20
 
 
 def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -257,15 +256,14 @@ def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
     """The numbers p (n,) of `difference_spectra`, with a random choice of a term in each factor."""
     n, d = spectra.shape
     degrees = np.empty(n)
-    rows = max(1, BLOCK_ENTRIES // d**2)
-    for start in range(0, n, rows):
-        part = spectra[start : start + rows]
+    for rows in blocks(n, d**2):
+        part = spectra[rows]
         above, below = np.maximum(part, 0)[:, :, None], np.maximum(-part, 0)[:, None, :]
         # A factor a_i + b_j belongs to a pair of a positive and a negative eigenvalue.
         crossing = (above > 0) & (below > 0)
         chosen = crossing & (rng.random(crossing.shape) * (above + below) < above)
         count = (part > 0).sum(axis=1)
-        degrees[start : start + rows] = count * (count + 1) // 2 + chosen.sum(axis=(1, 2))
+        degrees[rows] = count * (count + 1) // 2 + chosen.sum(axis=(1, 2))
     return degrees
 
 

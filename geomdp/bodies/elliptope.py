@@ -15,14 +15,11 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import svec, unsvec, zero_sum_basis
+from geomdp._numerics.linalg import blocks, svec, unsvec, zero_sum_basis
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, listed, real_number, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle, Verb, cp
 from geomdp.bodies.spectral import MatrixBody, half_vector
-
-#: Largest number of entries of the Gaussian vectors of one batch of several draws: 128 MB.
-SAMPLE_ENTRIES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -115,12 +112,11 @@ class Elliptope(Body):
         # For p Gaussian vectors in R^v, the density is ~ det(R)^((v - p - 1) / 2).
         rows, columns = np.triu_indices(self.order, 1)
         points = np.empty((n, self.dimension))
-        step = max(1, SAMPLE_ENTRIES // (self.order * (self.order + 1)))
-        for start in range(0, n, step):
-            count = min(step, n - start)
+        for part in blocks(n, self.order * (self.order + 1)):
+            count = part.stop - part.start
             vectors = rng.standard_normal((count, self.order, self.order + 1))
             vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
-            points[start : start + count] = (vectors @ np.swapaxes(vectors, 1, 2))[:, rows, columns]
+            points[part] = (vectors @ np.swapaxes(vectors, 1, 2))[:, rows, columns]
         return points
 
     def centroid(self) -> FloatArray:
@@ -217,10 +213,6 @@ class PsdBox(MatrixBody):
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         matrix = cp.Variable((self.d, self.d), PSD=True)
         return [half_vector(matrix, self.d) == variable, cp.diag(matrix) <= 1]
-
-
-#: Largest number of matrix entries in memory while sampling: 2^23 float64 are 64 MB.
-TABLE_ENTRIES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -426,9 +418,8 @@ class TableMoments(Body):
         from geomdp.bodies.compiled import draw_tables  # slow to import
 
         size = int(self._starts[-1])
-        step = max(1, TABLE_ENTRIES // size**2)
-        for start in range(0, max(n, 1), step):
-            tables = np.empty((min(step, n - start), size, size))
+        for part in blocks(n, size**2) if n else (slice(0, 0),):
+            tables = np.empty((part.stop - part.start, size, size))
             draw_tables(rng, tables, self._starts, self.violation)
             yield tables
 

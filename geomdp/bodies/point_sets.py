@@ -10,14 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull, blocks
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.base import Body
-
-#: Largest number of inner products in a block of two or more directions: 2^22 float64 numbers
-#: take 32 MB.
-BLOCK_ENTRIES = 1 << 22
 
 
 class Columns(abc.ABC):
@@ -69,9 +65,7 @@ class VertexColumns(Columns):
         if count >= len(self):
             return np.tile(np.arange(len(self)), (len(directions), 1))
         found = np.empty((len(directions), count), dtype=np.int64)
-        height = max(1, BLOCK_ENTRIES // len(self))
-        for start in range(0, len(directions), height):
-            rows = slice(start, start + height)
+        for rows in blocks(len(directions), len(self)):
             found[rows] = _smallest(-directions[rows] @ self._images.T, count)
         return found
 

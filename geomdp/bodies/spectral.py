@@ -14,13 +14,14 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from geomdp._numerics.linalg import svec, unsvec
+from geomdp._numerics.linalg import blocks, svec, unsvec
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, cp, nearest_in_corner
 
-#: Largest number of entries of a block of several Gaussian matrices, 8 MB.
-BLOCK_ENTRIES = 1 << 20
+#: Largest number of entries of a block of several matrices of `Spectraplex`, 8 MB. Seeded points
+#: depend on it, as each block draws its matrices before their sizes.
+WISHART_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -180,14 +181,13 @@ class Spectraplex(MatrixBody):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """U^(1/D) W / tr W, W = G G^T, for uniform U and normal G, d x (d + 1); exact (X-SPX)."""
         points = np.empty((n, self.dimension))
-        rows = max(1, BLOCK_ENTRIES // (self.d * (self.d + 1)))
-        for start in range(0, n, rows):
-            count = min(rows, n - start)
+        for rows in blocks(n, self.d * (self.d + 1), WISHART_ENTRIES):
+            count = rows.stop - rows.start
             normal = rng.standard_normal((count, self.d, self.d + 1))
             wishart = svec(normal @ np.swapaxes(normal, 1, 2))
             trace = np.einsum("bij,bij->b", normal, normal)
             sizes = rng.random(count) ** (1 / self.dimension)
-            points[start : start + count] = (sizes / trace)[:, None] * wishart
+            points[rows] = (sizes / trace)[:, None] * wishart
         return points
 
     def centroid(self) -> FloatArray:
@@ -332,11 +332,10 @@ def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Rows svec(V diag(lambda) V^T) for rows lambda of `spectra` (n, d), with Haar matrices V."""
     n, d = spectra.shape
     points = np.empty((n, d * (d + 1) // 2))
-    rows = max(1, BLOCK_ENTRIES // d**2)
-    for start in range(0, n, rows):
-        part = spectra[start : start + rows]
+    for rows in blocks(n, d**2):
+        part = spectra[rows]
         frames = np.linalg.qr(rng.standard_normal((len(part), d, d)))[0]
-        points[start : start + rows] = assemble(part, frames)
+        points[rows] = assemble(part, frames)
     return points
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, blocks, highest_rows
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.balls import regular_simplex_width
 from geomdp.bodies.base import (
@@ -83,8 +82,6 @@ class HullOfPoints(Body):
         return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
 
 
-#: Largest number of inner products <u, v_i> in one block of several vertices, 32 MB.
-BLOCK_ENTRIES = 1 << 22
 #: Tolerance for the gap in `separate`, in units of s^2, s the largest distance of a vertex from
 #: the mean. Targets within 500 s have smaller gaps, so the search ends when a hyperplane separates
 #: the target, it is reached, or after some rounds.
@@ -141,34 +138,22 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         basis = self._hull.basis
         return VertexGauge(basis, lambda: RayShooter.hull((self.vertices - self._centre) @ basis))
 
-    def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-        """Blocks of columns of directions @ vertices^T, each with the index of its first column."""
-        width = max(1, BLOCK_ENTRIES // max(1, len(directions)))
-        for start in range(0, len(self.vertices), width):
-            yield start, directions @ self.vertices[start : start + width].T
-
     def support(self, directions: FloatArray) -> FloatArray:
         best = np.full(len(directions), -np.inf)
-        for _, scores in self._scores(directions):
-            np.maximum(best, scores.max(axis=1), out=best)
+        for part in blocks(len(self.vertices), len(directions)):
+            np.maximum(best, (directions @ self.vertices[part].T).max(axis=1), out=best)
         return best
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         best, least = np.full(len(directions), -np.inf), np.full(len(directions), np.inf)
-        for _, scores in self._scores(directions):
+        for part in blocks(len(self.vertices), len(directions)):
+            scores = directions @ self.vertices[part].T
             np.maximum(best, scores.max(axis=1), out=best)
             np.minimum(least, scores.min(axis=1), out=least)
         return np.asarray(best - least)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        winners = np.zeros(len(directions), dtype=np.int64)
-        best = np.full(len(directions), -np.inf)
-        for start, scores in self._scores(directions):
-            block = scores.argmax(axis=1)
-            values = np.take_along_axis(scores, block[:, None], axis=1)[:, 0]
-            better = values > best
-            winners[better], best[better] = start + block[better], values[better]
-        return np.asarray(self.vertices[winners])
+        return np.asarray(self.vertices[highest_rows(self.vertices, directions)])
 
     def facets(self, points: FloatArray) -> Facets:
         """Gauges min {sum a : x = sum a_i v_i, a >= 0}, inf for x outside the span, and normals."""

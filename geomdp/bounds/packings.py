@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import farthest_points
+from geomdp._numerics.linalg import blocks, farthest_points
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import finite_array, positive, require_type, whole, whole_array
 from geomdp.bounds.certificates import (
@@ -27,9 +27,8 @@ from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Answer differences are computed in blocks of at most this many entries, or of one row. A block of
-#: 2^22 float64 numbers takes 32 MB.
-BLOCK_ENTRIES = 1 << 22
+#: Largest M^2 s for which distances of M data sets of s records are computed.
+MOST_COMPARED = 1 << 28
 #: Relative error allowed for each operation in a separation. A sum, mean or norm has an error of at
 #: most 2^-53 per operation. The program that checks certificates adds in another order, so this
 #: number is 16 times as large.
@@ -142,7 +141,7 @@ class Packing(PackingFamily):
         counts = self._counts
         levels = [(counts >= level).astype(np.int64) for level in range(1, int(counts.max()) + 1)]
         incidence = sp.csr_array(sp.hstack(levels))
-        if incidence.shape[0] ** 2 * self.size > BLOCK_ENTRIES << 6:
+        if incidence.shape[0] ** 2 * self.size > MOST_COMPARED:
             return self.size  # an upper bound on every distance
         fewest = self.size
         for start in range(0, len(self.datasets), 512):
@@ -168,10 +167,9 @@ class Packing(PackingFamily):
         means = self.means
         count, k = means.shape
         least = math.inf
-        rows = max(1, BLOCK_ENTRIES // k)
         for i in range(count - 1):
-            for start in range(i + 1, count, rows):
-                least = min(least, metric.norm(means[start : start + rows] - means[i]).min())
+            for rows in blocks(count - i - 1, k):
+                least = min(least, metric.norm(means[i + 1 :][rows] - means[i]).min())
         return max(0.0, float(least) - self.rounding)
 
     @property

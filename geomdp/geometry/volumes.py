@@ -7,6 +7,7 @@ import math
 import numpy as np
 import scipy.special
 
+from geomdp._numerics.linalg import blocks
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, whole
 from geomdp.bodies.balls import Ball, log_unit_ball_volume, mean_norm
@@ -140,11 +141,10 @@ def _by_rejection(
     box = float(np.prod(upper - lower))
     # Rounding moves points off a lower-dimensional hull, so membership there needs a tolerance.
     tolerance = 0.0 if hull.dimension == hull.ambient else MEMBERSHIP_TOLERANCE
-    rows = max(1, BATCH_ENTRIES // body.dimension)
     hits = 0
-    for start in range(0, samples, rows):
-        count = min(rows, samples - start)
-        coordinates: FloatArray = lower + (upper - lower) * rng.random((count, hull.dimension))
+    for part in blocks(samples, body.dimension, BATCH_ENTRIES):
+        shape = part.stop - part.start, hull.dimension
+        coordinates: FloatArray = lower + (upper - lower) * rng.random(shape)
         hits += int(body.contains(hull.embed(coordinates), tolerance).sum())
     share = hits / samples
     low, high = _clopper_pearson(hits, samples, level)
@@ -377,10 +377,9 @@ def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: fl
     # X_i has the Lipschitz constant D / 2 (Tsirelson, Ibragimov and Sudakov 1976).
     reach = body.half_diameter() * math.sqrt(2 * math.log(2 / level) / samples)
     ellipsoid = _control(body, rng, samples)
-    rows = max(1, BATCH_ENTRIES // body.dimension)
     parts, followers = [], []
-    for start in range(0, samples, rows):
-        directions = rng.standard_normal((min(rows, samples - start), body.dimension))
+    for part in blocks(samples, body.dimension, BATCH_ENTRIES):
+        directions = rng.standard_normal((part.stop - part.start, body.dimension))
         parts.append(body.breadth(directions) / 2)
         followers.append(np.linalg.norm(directions @ ellipsoid.T, axis=1))
     values = np.concatenate(parts)

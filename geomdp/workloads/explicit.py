@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull, blocks, highest_rows
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, listed, require_type, whole
 from geomdp.workloads.base import (
@@ -29,10 +29,6 @@ from geomdp.workloads.universes import Elements, FiniteUniverse, OpenUniverse, R
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-#: Number of inner products of directions and columns in memory at a time: 2^22 float64 are 32 MB.
-BLOCK_ENTRIES = 1 << 22
 
 
 class _Measured(Workload):
@@ -128,18 +124,7 @@ class Explicit(FiniteWorkload, _Measured):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """O(b m N), or O(b (N + z)) for z nonzero entries; the first column wins a tie."""
         directions = batch(directions, self.n_queries, "directions")
-        size = self._rows.shape[0]
-        winners = np.zeros(len(directions), dtype=np.int64)
-        best = np.full(len(directions), -np.inf)
-        width = max(1, BLOCK_ENTRIES // max(1, len(directions)))
-        for start in range(0, size, width):
-            scores = np.asarray(directions @ self._rows[start : start + width].T)
-            block = scores.argmax(axis=1)
-            values = np.take_along_axis(scores, block[:, None], axis=1)[:, 0]
-            better = values > best
-            winners[better] = start + block[better]
-            best[better] = values[better]
-        return self._take(winners)
+        return self._take(highest_rows(self._rows, directions))
 
     @property
     def _small(self) -> bool:
@@ -489,9 +474,8 @@ def explicit_answers(workload: Workload) -> FloatArray:
             f"with {m} queries on {'infinitely many' if size is None else size} elements"
         )
     answers = np.empty((size, m))
-    for start in range(0, size, CHUNK_ROWS):
-        stop = min(start + CHUNK_ROWS, size)
-        answers[start:stop] = workload.evaluate(workload.universe.elements(start, stop))
+    for part in blocks(size, 1, CHUNK_ROWS):
+        answers[part] = workload.evaluate(workload.universe.elements(part.start, part.stop))
     return answers
 
 
@@ -517,8 +501,8 @@ def l1_diameter_of_points(points: FloatArray) -> float:
         )
         return min(2 * radius, float((high - low).sum()))
     return max(
-        float(cdist(points[start : start + BLOCK_ROWS], points[start:], "cityblock").max())
-        for start in range(0, n_points, BLOCK_ROWS)
+        float(cdist(points[rows], points[rows.start :], "cityblock").max())
+        for rows in blocks(n_points, 1, BLOCK_ROWS)
     )
 
 
@@ -532,8 +516,8 @@ def l2_diameter_of_points(points: FloatArray) -> float:
     centred = points - middle
     squares = np.einsum("nm,nm->n", centred, centred)
     best = 0.0
-    for start in range(0, len(points), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
+    for rows in blocks(len(points), 1, BLOCK_ROWS):
+        start = rows.start
         distances = squares[rows, None] + squares[start:] - 2 * (centred[rows] @ centred[start:].T)
         # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits: it only finds the farthest pair.
         i, j = np.unravel_index(distances.argmax(), distances.shape)
@@ -542,7 +526,7 @@ def l2_diameter_of_points(points: FloatArray) -> float:
 
 
 def _parts(points: FloatArray) -> list[FloatArray]:
-    return [points[start : start + BLOCK_ROWS] for start in range(0, len(points), BLOCK_ROWS)]
+    return [points[rows] for rows in blocks(len(points), 1, BLOCK_ROWS)]
 
 
 def _radii_of_points(points: Any) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.linalg import AffineHull, zero_sum_basis
+from geomdp._numerics.linalg import AffineHull, blocks, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import (
@@ -305,13 +305,12 @@ class _SubsetQueries(Workload):
         for chunk in self.universe.chunks(records, PACKED_ROWS):
             count += len(chunk)
             words = _packed_columns(chunk)
-            for start in range(0, self.n_queries, PACKED_QUERIES):
-                sets = self.subsets[start : start + PACKED_QUERIES]
+            for part in blocks(self.n_queries, 1, PACKED_QUERIES):
+                sets = self.subsets[part]
                 combined = words[sets[:, 0]]
                 for column in sets[:, 1:].T:
                     self._word_operation(combined, words[column], out=combined)
-                counted = np.bitwise_count(combined).sum(axis=1, dtype=np.int64)
-                ones[start : start + len(sets)] += counted
+                ones[part] += np.bitwise_count(combined).sum(axis=1, dtype=np.int64)
         low, high = self._values
         return Totals(count, low * count + (high - low) * ones.astype(np.float64))
 
@@ -356,8 +355,7 @@ class _SubsetQueries(Workload):
             raise WorkloadSizeError(
                 f"d must be at most 24 for extreme answers with k > 1, got {self.d}"
             )
-        for start in range(0, len(directions), MAX_SCORES // size):
-            rows = slice(start, start + MAX_SCORES // size)
+        for rows in blocks(len(directions), size, MAX_SCORES):
             yield rows, directions[rows]
 
     def _scores(self, directions: FloatArray) -> FloatArray:

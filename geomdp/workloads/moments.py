@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._numerics.linalg import AffineHull, svec, unsvec
+from geomdp._numerics.linalg import AffineHull, svec, unit_rows, unsvec
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload
@@ -62,13 +62,7 @@ class Means(_OnReals):
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """u / ||u||_2 for each row u of `directions`; for u = 0, the first unit vector."""
-        directions = batch(directions, self.d, "directions")
-        # Divide by the largest entry first, because squares of tiny or huge entries are outside the
-        # range of float64.
-        largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
-        unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
-        unit[largest[:, 0] == 0, 0] = 1.0
-        return np.asarray(unit / np.linalg.norm(unit, axis=1, keepdims=True))
+        return unit_rows(batch(directions, self.d, "directions"))
 
     def l1_diameter(self) -> float:
         return 2 * math.sqrt(self.d)

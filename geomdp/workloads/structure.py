@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import zero_sum_basis
+from geomdp._numerics.linalg import blocks, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.base import Workload, WorkloadSizeError
 from geomdp.workloads.finite import Marginals, Parities
@@ -598,8 +598,7 @@ class SameShape:
 
     def blocks(self, copies: int) -> Iterator[slice]:
         """Slices of the tables, of one table or with at most 2^21 numbers in `copies` copies."""
-        step = max(1, BLOCK_CELLS // (math.prod(self.asked) * max(copies, 1)))
-        return (slice(a, a + step) for a in range(0, len(self.numbers), step))
+        return blocks(len(self.numbers), math.prod(self.asked) * copies, BLOCK_CELLS)
 
     def places(self, block: slice) -> IntArray:
         """The numbers (b, cells) of the cells of each table in `block`."""

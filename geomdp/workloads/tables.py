@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, zero_sum_basis
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, blocks, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, listed, plural, positive, require_type, whole
 from geomdp.workloads.base import (
@@ -159,14 +159,13 @@ class TableQueries(ByTable):
         from geomdp.workloads.compiled_loops import corner_sum  # slow import: compiled
 
         weights, elements = self._corner_map
-        rows = max(1, MAX_SCORES // size)
         winners = np.empty(len(directions), dtype=np.int64)
-        for start in range(0, len(directions), rows):
-            part = directions[start : start + rows]
+        for rows in blocks(len(directions), size, MAX_SCORES):
+            part = directions[rows]
             scores = np.zeros((len(part), size))
             scores[:, elements] = part @ weights
             corner_sum(scores, np.array(self.levels))
-            winners[start : start + rows] = scores.argmax(axis=1)
+            winners[rows] = scores.argmax(axis=1)
         return self.evaluate(self.universe.elements_at(winners))
 
     @cached_property

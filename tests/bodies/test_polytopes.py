@@ -38,7 +38,7 @@ def test_support_in_blocks_equals_one_product_and_ties_go_to_the_first(monkeypat
     vertices = np.vstack([gaussian(300, 5), gaussian(100, 5)])
     body, directions = VPolytope(vertices), np.vstack([gaussian(39, 5, seed=1), np.zeros((1, 5))])
     whole, winners = body.support(directions), body.extreme_point(directions)
-    monkeypatch.setattr("geomdp.bodies.vpolytope.BLOCK_ENTRIES", entries)
+    monkeypatch.setattr("geomdp._numerics.linalg.BLOCK_ENTRIES", entries)
     np.testing.assert_array_equal(body.support(directions), whole)
     np.testing.assert_array_equal(body.extreme_point(directions), winners)
     best = (directions @ vertices.T).argmax(axis=1)

@@ -220,7 +220,7 @@ def test_blocks_of_scores_keep_the_first_winner(monkeypatch):
     workload = Explicit(matrix)
     expected = matrix.T[(directions @ matrix).argmax(axis=1)]
     np.testing.assert_array_equal(workload.extreme_answers(directions), expected)
-    monkeypatch.setattr(explicit, "BLOCK_ENTRIES", 20)  # 3 elements at a time
+    monkeypatch.setattr("geomdp._numerics.linalg.BLOCK_ENTRIES", 20)  # 3 elements at a time
     np.testing.assert_array_equal(workload.extreme_answers(directions), expected)
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.fft
 import scipy.special
 
+from geomdp._numerics.linalg import blocks
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array, real_number, require_type, whole
 from geomdp.workloads.smooth.queries import MAX_ORDER, Function, SmoothQuery, values_of
@@ -21,8 +22,6 @@ from geomdp.workloads.smooth.queries import MAX_ORDER, Function, SmoothQuery, va
 PROBE_POINTS = 1024
 #: Largest d for which the error is also measured at all 2^d corners of the cube.
 MAX_CORNER_DIMENSION = 8
-#: Largest number of entries of an intermediate array, or those of one point: 32 MB.
-BLOCK_ENTRIES = 1 << 22
 #: A query is evaluated twice at some points, in different batches. It is refused if two values
 #: differ by more than rounding: by this limit times the largest modulus of the values.
 ROW_TOLERANCE = 1e-6
@@ -213,17 +212,16 @@ def _polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArr
     count, size = coefficients.shape[:2]
     tail = coefficients.size // (count * size)
     values = np.empty((count, len(angles)))
-    step = max(1, BLOCK_ENTRIES // max(count * tail, size))
     degrees = np.arange(size)
     first = np.moveaxis(coefficients, 1, 0).reshape(size, count * tail)
-    for start in range(0, len(angles), step):
-        block = angles[start : start + step]
+    for part in blocks(len(angles), max(count * tail, size)):
+        block = angles[part]
         partial = np.cos(np.multiply.outer(block[:, 0], degrees)) @ first
         for angle in block.T[1:]:
             waves = np.cos(np.multiply.outer(angle, degrees))
             partial = partial.reshape(len(block), count, size, -1)
             partial = np.einsum("nt,nqtr->nqr", waves, partial)
-        values[:, start : start + step] = partial.reshape(len(block), count).T
+        values[:, part] = partial.reshape(len(block), count).T
     return values
 
 
@@ -233,8 +231,6 @@ def _polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArr
 MAX_NODES = 1 << 24
 #: Number of points at which a function is evaluated in one call.
 BLOCK_POINTS = 1 << 16
-#: Largest number of values of functions that are transformed together, or those of one: 32 MB.
-BLOCK_VALUES = 1 << 22
 
 
 def nodes_per_axis(size: int, dimension: int) -> int:
@@ -249,15 +245,14 @@ def grid_coefficients(
     kept = (slice(None), *[slice(size)] * dimension)
     axes = tuple(range(1, dimension + 1))
     coefficients = np.empty((len(functions), *[size] * dimension))
-    step = max(1, BLOCK_VALUES // nodes**dimension)
-    for start in range(0, len(functions), step):
-        values = _grid_values(functions[start : start + step], (nodes,) * dimension)
+    for part in blocks(len(functions), nodes**dimension):
+        values = _grid_values(functions[part], (nodes,) * dimension)
         series = scipy.fft.dctn(values, type=2, axes=axes)
         series /= nodes**dimension
         for axis in axes:
             # The transform has a factor of 2 in each variable. Degree 0 needs a factor of 1.
             series[(slice(None),) * axis + (0,)] /= 2
-        coefficients[start : start + step] = series[kept]
+        coefficients[part] = series[kept]
     return coefficients
 
 
@@ -265,11 +260,11 @@ def _grid_values(functions: Sequence[Function], shape: tuple[int, ...]) -> Float
     """Values (q, N, ..., N) of q functions on the product of N Chebyshev nodes in each variable."""
     nodes = np.cos(math.pi * (2 * np.arange(shape[0]) + 1) / (2 * shape[0]))
     values = np.empty((len(functions), math.prod(shape)))
-    for start in range(0, values.shape[1], BLOCK_POINTS):
-        numbers = np.arange(start, min(start + BLOCK_POINTS, values.shape[1]))
+    for part in blocks(values.shape[1], 1, BLOCK_POINTS):
+        numbers = np.arange(part.start, part.stop)
         points = nodes[np.stack(np.unravel_index(numbers, shape), axis=1)]
         for row, function in zip(values, functions, strict=True):
-            row[start : start + len(points)] = values_of(function, points)
+            row[part] = values_of(function, points)
     return values.reshape(-1, *shape)
 
 
