@@ -20,14 +20,14 @@ def largest_at_most(
         raise ValueError(f"function({low!r}) must be at most {target!r}, got {function(low)!r}")
     if function(high) <= target:
         return high
-    return _bracket(lambda x: function(x) > target, low, high, 0.0)[0]
+    return bracket(lambda x: function(x) > target, low, high)[0]
 
 
 def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
     """The smallest alpha in (0, 1] with enough(alpha), too large by at most a relative 1e-12; None
     if there is none. `enough` must not change from true to false.
     """
-    return _bracket(enough, 0.0, 1.0, ACCURACY_TOLERANCE)[1] if enough(1.0) else None
+    return bracket(enough, 0.0, 1.0, ACCURACY_TOLERANCE)[1] if enough(1.0) else None
 
 
 def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
@@ -40,8 +40,8 @@ def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
     return high
 
 
-def _bracket(
-    above: Callable[[float], bool], low: float, high: float, tolerance: float
+def bracket(
+    above: Callable[[float], bool], low: float, high: float, tolerance: float = 0.0
 ) -> tuple[float, float]:
     """Halve [low, high] until its ends are adjacent floats, or `tolerance` * |high| apart, so that
     `above` stays false at the low end and true at the high end.

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from geomdp._numerics.bisection import bracket
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
@@ -402,9 +403,6 @@ def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> Line
 OVERLAP_MARGIN = 1e-12
 #: The bound 1 - tanh(x) is at most 2 e^(-2 x). It is set to 0 if 2 x is at least this number.
 MOST_LOSS = 600.0
-#: Number of bisections. The two ends are then neighbouring float64 numbers, unless both are below
-#: 2^-46.
-BISECTIONS = 100
 
 
 def overlap(privacy: Privacy, changes: int) -> float:
@@ -430,14 +428,8 @@ def _from_loss(loss: float) -> float:
 
 def _loss_of_binary_answers(divergence: float) -> float:
     """The number 2 x with 2 x tanh(x) = `divergence`, rounded up; at most `divergence` + 1."""
-    low, high = 0.0, divergence + 1
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        if middle * math.tanh(middle / 2) < divergence * (1 + OVERLAP_MARGIN):
-            low = middle
-        else:
-            high = middle
-    return high
+    least = divergence * (1 + OVERLAP_MARGIN)
+    return bracket(lambda loss: loss * math.tanh(loss / 2) >= least, 0.0, divergence + 1)[1]
 
 
 # zCDP: differences (the argument "differences" of the checker).

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.linalg import farthest_points
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bounds.certificates import (
@@ -27,7 +26,7 @@ from geomdp.bounds.certificates import (
     rungs_of_plans,
     without_dominated,
 )
-from geomdp.bounds.packings import elements_or_sample
+from geomdp.bounds.packings import elements_or_sample, farthest_answers, growing_sizes
 from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
@@ -278,8 +277,6 @@ def _distant(workload: Workload, metric: Metric, moment: int) -> tuple[DistantEl
 #: Largest number of elements searched, largest number of entries of their answers, and largest
 #: number of elements chosen.
 MAX_ELEMENTS, MAX_ANSWERS, MOST_CHOSEN = 1 << 11, 1 << 21, 1 << 9
-#: Ratio of successive numbers M of elements that are tried.
-COUNT_RATIO = 2**0.5
 #: Relative rounding error allowed for each operation. It is four times the error that
 #: `check_certificate` allows, so that the checker accepts a number that is rounded down by it.
 ROUNDING = 2.0**-49
@@ -296,9 +293,7 @@ class FarthestElements(NamedTuple):
     @property
     def counts(self) -> list[int]:
         """The numbers M = 2, 3, 4, 6, 8, ... of elements that are tried, up to all E elements."""
-        most = len(self.elements)
-        sizes = {round(COUNT_RATIO**i) for i in range(2, 64) if COUNT_RATIO**i < most}
-        return [count for count in sorted({*sizes, most}) if count >= 2]
+        return [count for count in growing_sizes(len(self.elements)) if count >= 2]
 
     def rounding(self, count: int) -> float:
         """Bound on the relative error of a distance, or mean distance, of exact answers."""
@@ -314,11 +309,5 @@ def farthest_elements(workload: Workload, metric: Metric) -> FarthestElements:
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = bounded_answers(workload, elements)
-    euclidean, k = not isinstance(metric, WorstCase), workload.n_queries
-    found = farthest_points(
-        answers,
-        metric.norm,
-        most=min(MOST_CHOSEN, len(elements)),
-        of_squares=(lambda squares: np.asarray(np.sqrt(squares / k))) if euclidean else None,
-    )
+    found = farthest_answers(answers, metric, most=min(MOST_CHOSEN, len(elements)))
     return FarthestElements(elements[found.order], answers[found.order], found.radii)

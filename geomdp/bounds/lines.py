@@ -36,7 +36,7 @@ from geomdp.bounds.certificates import (
     rungs_of_plans,
 )
 from geomdp.bounds.count_risks import LONGEST, MOST_EPSILON, MOST_STEP, Accuracy
-from geomdp.bounds.packings import elements_or_sample
+from geomdp.bounds.packings import elements_or_sample, growing_sizes
 from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.workloads import Workload
@@ -62,6 +62,12 @@ class PairedElements:
     def differences(self) -> FloatArray:
         """w_1, ..., w_i: the differences (i, k) of the answers of the pairs."""
         return np.asarray(self.answers[self.pairs[:, 0]] - self.answers[self.pairs[:, 1]])
+
+
+def used_elements(elements: npt.NDArray[Any], pairs: IntArray) -> tuple[npt.NDArray[Any], IntArray]:
+    """The `elements` that occur in the `pairs` (i, 2) of row numbers, and their pairs."""
+    used, rows = np.unique(pairs, return_inverse=True)
+    return elements[used], rows.reshape(pairs.shape)
 
 
 #: Eigenvalues of D W^T W D below this share of the largest eigenvalue are set to 0, which lowers S.
@@ -311,9 +317,6 @@ def _priced(
 #: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
 #: numbers take 64 MB. Two elements are used even if they have more answers.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Ratio of the sizes of successive sets of lines. The sizes 1, 2, 3, 4, 6, 8, ... are rounded
-#: powers of this ratio.
-FRAME_RATIO = math.sqrt(2)
 #: Largest number of queries in a chosen set. The sets have 1, 2, 4, ..., 64 queries. For E
 #: elements, the order by pivoting uses at most `MAX_ORDERED` / E queries, evenly spaced.
 MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
@@ -326,10 +329,8 @@ def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
     """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines, up to the rank of the centred answers."""
     elements, centred = _answers(workload)
     points = coordinates(centred)
-    rank = points.shape[1]
-    sizes = [round(FRAME_RATIO**i) for i in range(64) if FRAME_RATIO**i < rank]
-    chosen = sorted({*sizes, rank} - {0})
-    return tuple(_lines(workload, elements, points, size, None) for size in chosen)
+    sizes = growing_sizes(points.shape[1])
+    return tuple(_lines(workload, elements, points, size, None) for size in sizes)
 
 
 @lru_cache(maxsize=8)
@@ -363,9 +364,7 @@ def _lines(
 ) -> OrthogonalLines:
     """`size` orthogonal lines between `points` (E, r), coordinates of the elements' answers."""
     pairs, lengths = widest_frame(points, size)
-    used, rows = np.unique(pairs, return_inverse=True)
-    chosen = elements[used]
-    return OrthogonalLines(workload, chosen, rows.reshape(pairs.shape), lengths, queries)
+    return OrthogonalLines(workload, *used_elements(elements, pairs), lengths, queries)
 
 
 def _query_sets(centred: FloatArray) -> list[IntArray]:
@@ -468,9 +467,8 @@ class QueryLines(PairedElements):
 
     def last(self, count: int) -> QueryLines:
         """The last `count` pairs."""
-        used, rows = np.unique(self.pairs[-count:], return_inverse=True)
-        pairs = rows.reshape(count, 2)
-        return QueryLines(self.workload, self.elements[used], pairs, self.queries[-count:])
+        used = used_elements(self.elements, self.pairs[-count:])
+        return QueryLines(self.workload, *used, self.queries[-count:])
 
     def document(self) -> dict[str, Any]:
         return {
@@ -549,9 +547,7 @@ def _all_query_plans(lines: QueryLines, epsilon: float) -> Iterator[Plan]:
 
     With T steps of b copies, its scale is C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g).
     """
-    all_pairs = len(lines.pairs)
-    sizes = {*(round(math.sqrt(2) ** i) for i in range(2 * all_pairs.bit_length())), all_pairs}
-    subsets = [lines.last(size) for size in sorted(sizes) if size <= all_pairs]
+    subsets = [lines.last(size) for size in growing_sizes(len(lines.pairs))]
     most = (max(1, math.floor(step / epsilon)) for step in QUERY_STEP_EPSILONS)
     for copies in sorted({1, *most}):
         one = epsilon * copies
@@ -585,8 +581,7 @@ def found_lines(workload: Workload) -> QueryLines | None:
     pairs = _cleanest_pairs(answers, considered)
     changed = answers[pairs[:, 0]][:, considered] != answers[pairs[:, 1]][:, considered]
     order = _last_to_first(changed)[::-1]
-    used, rows = np.unique(pairs[order], return_inverse=True)
-    return QueryLines(workload, elements[used], rows.reshape(-1, 2), considered[order])
+    return QueryLines(workload, *used_elements(elements, pairs[order]), considered[order])
 
 
 def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import blocks, farthest_points
+from geomdp._numerics.linalg import FarthestPoints, blocks, farthest_points
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import finite_array, positive, require_type, whole, whole_array
 from geomdp.bounds.certificates import (
@@ -258,6 +258,22 @@ def _colouring(masks: list[int], candidates: int) -> list[tuple[int, int]]:
     return coloured
 
 
+def farthest_answers(
+    answers: FloatArray, metric: Metric, *, most: int, least: float = 0.0
+) -> FarthestPoints:
+    """`farthest_points` of `answers` (N, k) in the norm of `metric`."""
+    # A norm that increases with the squared Euclidean length makes a point cheaper.
+    k, largest = answers.shape[1], isinstance(metric, WorstCase)
+    lengths = None if largest else (lambda squares: np.asarray(np.sqrt(squares / k)))
+    return farthest_points(answers, metric.norm, least=least, most=most, of_squares=lengths)
+
+
+def growing_sizes(most: int) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 11, ...: the rounded powers of sqrt(2) up to `most`, and `most`."""
+    powers = (round(math.sqrt(2) ** i) for i in range(2 * most.bit_length()))
+    return sorted({size for size in powers if size <= most} | {most} - {0})
+
+
 def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.NDArray[Any]:
     """All elements of the universe if there are at most `most`, else a random sample of `most`."""
     size = workload.universe.size
@@ -309,8 +325,9 @@ MAX_ANSWERS = 1 << 24
 #: If there are at most `CLIQUE_ELEMENTS` elements, a largest clique is computed for each of up to
 #: `CLIQUE_SCALES` separations.
 CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
-#: The search stops after this many sizes of multisets in a row without progress.
-PATIENCE = 3
+#: Largest size of multisets that is tried, and number of sizes in a row without progress after
+#: which the search stops.
+LARGEST_SIZE, PATIENCE = 1 << 10, 3
 
 
 @dataclass(frozen=True)
@@ -447,9 +464,7 @@ class _Search:
         # up to s replacements turn one into the other.
         room = 2 * variance / self.problem.required_separation**2
         reach = reachable_distance(math.log(self.effort.datasets - 1), self.problem)
-        # Powers of sqrt(2), rounded, up to 2^10. Larger sizes are not tried.
-        grid = sorted({round(2 ** (i / 2)) for i in range(2, 21)})
-        return [size for size in grid if size <= min(room, reach)]
+        return [size for size in growing_sizes(LARGEST_SIZE) if 2 <= size <= min(room, reach)]
 
     def multisets(self, size: int) -> Packing:
         """A packing of data sets of `size` records from a random pool, improved by exchanges."""
@@ -461,15 +476,8 @@ class _Search:
 
     def _greedy(self, points: FloatArray, size: int) -> IntArray:
         """The best prefix of the greedy order; one row if no prefix excludes a record."""
-        metric, k = self.problem.metric, points.shape[1]
-        euclidean = not isinstance(metric, WorstCase)
-        found = farthest_points(
-            points,
-            metric.norm,
-            least=self.problem.required_separation,
-            most=self.effort.datasets,
-            of_squares=(lambda squares: np.asarray(np.sqrt(squares / k))) if euclidean else None,
-        )
+        least, most = self.problem.required_separation, self.effort.datasets
+        found = farthest_answers(points, self.problem.metric, most=most, least=least)
         return found.order[: max(1, best_prefix(found.radii, size, self.problem)[1])]
 
 

@@ -23,6 +23,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
+from geomdp._numerics.bisection import bracket
 from geomdp._typing import FloatArray
 from geomdp._validation import listed, positive, probability, real_number, require_type, whole
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
@@ -269,6 +270,7 @@ MEAN_L2 = MeanL2()
 
 # The problem.
 
+
 #: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
 CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
 
@@ -400,8 +402,6 @@ def _words(privacy: Privacy) -> str:
 
 #: Relative margin by which a budget is rounded down, far above the errors of a few logarithms.
 MARGIN = 1e-9
-#: Number of halvings of the interval of epsilon under (epsilon, delta)-DP.
-HALVINGS = 100
 
 
 @dataclass(frozen=True)
@@ -456,10 +456,9 @@ class ConfidentAnswers:
                 divergence = c * odds + (1 - c) * (math.log1p(-c) - math.log1p(-q))
                 return divergence / k / k * (1 - MARGIN)
             case ApproxDP(delta=delta):
-                low, high = 0.0, odds / k
-                for _ in range(HALVINGS):
-                    middle = (low + high) / 2
-                    group = math.expm1(k * middle) / math.expm1(middle) if middle > 0 else k
-                    enough = c <= math.exp(k * middle) * q + delta * group
-                    low, high = (low, middle) if enough else (middle, high)
-                return low * (1 - MARGIN)
+
+                def enough(epsilon: float) -> bool:
+                    group = math.expm1(k * epsilon) / math.expm1(epsilon)
+                    return c <= math.exp(k * epsilon) * q + delta * group
+
+                return bracket(enough, 0.0, odds / k)[0] * (1 - MARGIN)
