@@ -25,7 +25,7 @@ HULL_ROWS = 4096
 BLOCK_ENTRIES = 1 << 22
 
 
-def blocks(count: int, entries: int, limit: int | None = None) -> Iterator[slice]:
+def row_blocks(count: int, entries: int, limit: int | None = None) -> Iterator[slice]:
     """Slices of `count` rows with so many `entries` each, of one row or at most `limit` entries."""
     rows = max(1, (limit or BLOCK_ENTRIES) // max(1, entries))
     return (slice(start, min(start + rows, count)) for start in range(0, count, rows))
@@ -37,7 +37,7 @@ def highest_rows(rows: Any, directions: FloatArray) -> IntArray:
     """
     winners = np.zeros(len(directions), dtype=np.int64)
     best = np.full(len(directions), -np.inf)
-    for part in blocks(rows.shape[0], len(directions)):
+    for part in row_blocks(rows.shape[0], len(directions)):
         scores = np.asarray(directions @ rows[part].T)
         block = scores.argmax(axis=1)
         values = np.take_along_axis(scores, block[:, None], axis=1)[:, 0]
@@ -46,13 +46,13 @@ def highest_rows(rows: Any, directions: FloatArray) -> IntArray:
     return winners
 
 
-def unit_rows(vectors: FloatArray) -> FloatArray:
-    """The rows u of `vectors` (b, m) divided by ||u||_2; the first unit vector for u = 0."""
+def rows_of_length(length: float, vectors: FloatArray) -> FloatArray:
+    """The rows of `vectors` (b, m) scaled to an l2 `length`; that times e_1 for rows of 0."""
     # Squares of tiny or huge entries would underflow or overflow.
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
     unit = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
     unit[largest[:, 0] == 0, 0] = 1.0
-    return np.asarray(unit / np.linalg.norm(unit, axis=1, keepdims=True))
+    return np.asarray(length * unit / np.linalg.norm(unit, axis=1, keepdims=True))
 
 
 def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
@@ -132,6 +132,22 @@ def unsvec(vectors: FloatArray) -> FloatArray:
     matrices = np.empty((*vectors.shape[:-1], size, size))
     matrices[..., rows, columns] = entries
     matrices[..., columns, rows] = entries
+    return matrices
+
+
+def above(matrices: FloatArray) -> FloatArray:
+    """Entries (..., p (p - 1) / 2) above the diagonal of `matrices` (..., p, p), row by row."""
+    rows, columns = np.triu_indices(matrices.shape[-1], 1)
+    return np.asarray(matrices[..., rows, columns])
+
+
+def symmetric(entries: FloatArray, diagonal: float = 0.0) -> FloatArray:
+    """Symmetric matrices (..., p, p) with these `entries` above the diagonal."""
+    size = (math.isqrt(8 * entries.shape[-1] + 1) + 1) // 2
+    rows, columns = np.triu_indices(size, 1)
+    matrices = np.zeros((*entries.shape[:-1], size, size))
+    matrices[..., rows, columns] = matrices[..., columns, rows] = entries
+    matrices[..., np.arange(size), np.arange(size)] = diagonal
     return matrices
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import AffineHull, significant, unit_rows
+from geomdp._numerics.linalg import AffineHull, rows_of_length, significant
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
 from geomdp.bodies.base import Body, Facets, cp, exit_time, freeze, nearest_in_corner, off_span
@@ -160,7 +160,7 @@ class Ball(NormBall):
         return np.asarray(self.r * np.linalg.norm(directions, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        return self.r * unit_rows(directions)
+        return rows_of_length(self.r, directions)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         return np.asarray(np.linalg.norm(points, axis=1) / self.r)

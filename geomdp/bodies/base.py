@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, blocks
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, real_number, vector
 
@@ -183,8 +183,7 @@ def ratio_test(
     """Ends lo, hi (b,) of {t : t slopes <= room} for `room` >= 0 (b, F); both 0 if `outside`."""
     ends = []
     for way in (-slopes, slopes):
-        times = np.full(room.shape, np.inf)
-        np.divide(room, way, out=times, where=way > 0)
+        times = np.divide(room, way, out=np.full(room.shape, np.inf), where=way > 0)
         ends.append(np.where(outside, 0.0, times.min(axis=1, initial=np.inf)))
     return -ends[0], ends[1]
 
@@ -196,8 +195,7 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
     """Largest t with sum_i (y_i + t w_i)_+ <= level, or inf, for rows y, w (b, k), by sorting."""
     active = (values > 0) | ((values == 0) & (slopes > 0))
     moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))
-    times = np.full(values.shape, np.inf)
-    np.divide(-values, slopes, out=times, where=moving)
+    times = np.divide(-values, slopes, out=np.full(values.shape, np.inf), where=moving)
     order = np.argsort(times, axis=1)
     times = np.take_along_axis(times, order, axis=1)
     jumps = np.take_along_axis(np.where(moving, np.abs(slopes), 0.0), order, axis=1)
@@ -211,8 +209,7 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
     height = np.where(active, values, 0.0).sum(axis=1, keepdims=True)
     heights = np.hstack([height, height - np.cumsum(jumps * times, axis=1)])
     usable = np.hstack([np.ones((len(values), 1), dtype=bool), reached]) & (rises > 0)
-    bounds = np.full(rises.shape, np.inf)
-    np.divide(level - heights, rises, out=bounds, where=usable)
+    bounds = np.divide(level - heights, rises, out=np.full(rises.shape, np.inf), where=usable)
     return np.asarray(np.maximum(bounds.min(axis=1), 0.0))
 
 
@@ -484,7 +481,7 @@ class Body(abc.ABC):
         if self.implements(Body.vertex_list):
             return half_diameter_of(self.vertex_list())
         m = self.dimension
-        parts = blocks(m, m, BATCH_ENTRIES)
+        parts = row_blocks(m, m, BATCH_ENTRIES)
         axes = (np.eye(part.stop - part.start, m, k=part.start) for part in parts)
         squares = sum(float((self.breadth(rows) ** 2).sum()) for rows in axes)
         return min(self.radius(), math.sqrt(squares) / 2)

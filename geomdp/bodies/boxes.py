@@ -98,8 +98,7 @@ class Box(Body):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         bounds = np.where(points > 0, self.upper, -self.lower)
-        ratios = np.zeros_like(points)
-        np.divide(np.abs(points), bounds, out=ratios, where=bounds > 0)
+        ratios = np.divide(np.abs(points), bounds, out=np.zeros_like(points), where=bounds > 0)
         ratios[(bounds == 0) & (points != 0)] = np.inf
         return np.asarray(ratios.max(axis=1))
 

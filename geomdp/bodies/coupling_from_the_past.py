@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from geomdp._numerics.compilation import copy_into, numba
-from geomdp._numerics.linalg import blocks
+from geomdp._numerics.linalg import row_blocks
 from geomdp._typing import FloatArray
 
 # Heat baths. Given all others, particle i lies between two neighbours, with density at x
@@ -256,7 +256,7 @@ def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
     """The numbers p (n,) of `difference_spectra`, with a random choice of a term in each factor."""
     n, d = spectra.shape
     degrees = np.empty(n)
-    for rows in blocks(n, d**2):
+    for rows in row_blocks(n, d**2):
         part = spectra[rows]
         above, below = np.maximum(part, 0)[:, :, None], np.maximum(-part, 0)[:, None, :]
         # A factor a_i + b_j belongs to a pair of a positive and a negative eigenvalue.

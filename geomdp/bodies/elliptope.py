@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import blocks, svec, unsvec, zero_sum_basis
+from geomdp._numerics.linalg import above, row_blocks, svec, symmetric, unsvec, zero_sum_basis
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, listed, real_number, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle, Verb, cp
@@ -57,13 +57,7 @@ class Elliptope(Body):
 
     def matrices(self, points: FloatArray) -> FloatArray:
         """Symmetric matrices (b, p, p) with unit diagonal, one for each row of `points` (b, m)."""
-        points = batch(points, self.dimension, "points")
-        rows, columns = np.triu_indices(self.order, 1)
-        matrices = np.zeros((len(points), self.order, self.order))
-        matrices[:, rows, columns] = points
-        matrices += np.swapaxes(matrices, 1, 2)
-        matrices[:, np.arange(self.order), np.arange(self.order)] = 1.0
-        return matrices
+        return symmetric(batch(points, self.dimension, "points"), 1.0)
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds h(u) on the largest <u, R>, from the dual of the MaxCut relaxation: the
@@ -74,23 +68,18 @@ class Elliptope(Body):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """For each row u, an R with <u, R> nearly always within a relative 1e-9 of the maximum."""
-        rows, columns = np.triu_indices(self.order, 1)
-        return self._highest(directions)[0][:, rows, columns]
+        return above(self._highest(directions)[0])
 
     def _highest(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Matrices R with about the largest <u, R> for each row u, and upper bounds."""
         from geomdp.bodies.compiled import highest_correlation  # slow to import
 
-        weights = self.matrices(directions)
-        weights[:, np.arange(self.order), np.arange(self.order)] = 0.0
-        return highest_correlation(weights)
+        return highest_correlation(symmetric(directions))
 
     def project(self, points: FloatArray) -> FloatArray:
-        rows, columns = np.triu_indices(self.order, 1)
         ones = np.ones(self.order)
-        return np.array(
-            [nearest_with_diagonal(each, ones)[rows, columns] for each in self.matrices(points)]
-        ).reshape(-1, self.dimension)
+        found = [above(nearest_with_diagonal(each, ones)) for each in self.matrices(points)]
+        return np.array(found).reshape(-1, self.dimension)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """-lambda_min(X) for X = R - I, since I + X / t is psd iff t >= -lambda_min(X)."""
@@ -100,8 +89,8 @@ class Elliptope(Body):
         """Halfspaces {R : v^T R v >= 0}, v an eigenvector of lambda_min."""
         values, vectors = np.linalg.eigh(self.matrices(points))
         lowest = vectors[:, :, 0]
-        rows, columns = np.triu_indices(self.order, 1)
-        return Facets(np.maximum(1 - values[:, 0], 0.0), -2 * lowest[:, rows] * lowest[:, columns])
+        normals = -2 * above(lowest[:, :, None] * lowest[:, None, :])
+        return Facets(np.maximum(1 - values[:, 0], 0.0), normals)
 
     def radius(self) -> float:
         """sqrt(m), attained at the matrices s s^T for signs s."""
@@ -110,13 +99,12 @@ class Elliptope(Body):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Inner products of p uniform unit vectors in R^(p+1), of constant density (X-LKJ)."""
         # For p Gaussian vectors in R^v, the density is ~ det(R)^((v - p - 1) / 2).
-        rows, columns = np.triu_indices(self.order, 1)
         points = np.empty((n, self.dimension))
-        for part in blocks(n, self.order * (self.order + 1)):
+        for part in row_blocks(n, self.order * (self.order + 1)):
             count = part.stop - part.start
             vectors = rng.standard_normal((count, self.order, self.order + 1))
             vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
-            points[part] = (vectors @ np.swapaxes(vectors, 1, 2))[:, rows, columns]
+            points[part] = above(vectors @ np.swapaxes(vectors, 1, 2))
         return points
 
     def centroid(self) -> FloatArray:
@@ -418,7 +406,7 @@ class TableMoments(Body):
         from geomdp.bodies.compiled import draw_tables  # slow to import
 
         size = int(self._starts[-1])
-        for part in blocks(n, size**2) if n else (slice(0, 0),):
+        for part in row_blocks(n, size**2) if n else (slice(0, 0),):
             tables = np.empty((part.stop - part.start, size, size))
             draw_tables(rng, tables, self._starts, self.violation)
             yield tables

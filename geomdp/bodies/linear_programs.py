@@ -105,11 +105,10 @@ def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
     program.col_cost_ = costs
     program.col_lower_, program.col_upper_ = np.zeros(count), np.full(count, highspy.kHighsInf)
     program.row_lower_, program.row_upper_ = np.zeros(rows), np.zeros(rows)
-    used = columns.T != 0
+    entries = sp.csc_array(columns)
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_ = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int32)
-    program.a_matrix_.index_ = np.nonzero(used)[1].astype(np.int32)
-    program.a_matrix_.value_ = columns.T[used]
+    program.a_matrix_.start_, program.a_matrix_.index_ = entries.indptr, entries.indices
+    program.a_matrix_.value_ = entries.data
     model = highspy.Highs()
     model.setOptionValue("output_flag", False)
     for name, value in (("presolve", "off"), ("solver", "simplex"), ("parallel", "off")):
@@ -309,8 +308,7 @@ class HPolytope(ByInequalities):
         hull, rows, offsets = self._shape
         slopes = np.abs(rows @ hull.basis)
         room = np.broadcast_to((offsets - rows @ hull.offset)[:, None], slopes.shape)
-        times = np.full(slopes.shape, np.inf)
-        np.divide(room, slopes, out=times, where=slopes > 0)
+        times = np.divide(room, slopes, out=np.full(slopes.shape, np.inf), where=slopes > 0)
         reach = times.min(axis=0, initial=np.inf)
         return float(np.linalg.norm(hull.offset) + reach.max(initial=0.0))
 
@@ -436,9 +434,9 @@ class SlabBody(ByInequalities):
         # The line is in a slab for t from (-1 - along) / steep to (1 - along) / steep.
         along = np.where(slopes < 0, -heights, heights)
         steep = np.abs(slopes)
-        low, high = np.full(slopes.shape, -np.inf), np.full(slopes.shape, np.inf)
-        np.divide(-1 - along, steep, out=low, where=steep > 0)
-        np.divide(1 - along, steep, out=high, where=steep > 0)
+        moving, forever = steep > 0, np.full(slopes.shape, np.inf)
+        low = np.divide(-1 - along, steep, out=-forever, where=moving)
+        high = np.divide(1 - along, steep, out=forever, where=moving)
         return low.max(axis=1), high.min(axis=1)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import AffineHull, blocks
+from geomdp._numerics.linalg import AffineHull, row_blocks
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.base import Body
@@ -65,7 +65,7 @@ class VertexColumns(Columns):
         if count >= len(self):
             return np.tile(np.arange(len(self)), (len(directions), 1))
         found = np.empty((len(directions), count), dtype=np.int64)
-        for rows in blocks(len(directions), len(self)):
+        for rows in row_blocks(len(directions), len(self)):
             found[rows] = _smallest(-directions[rows] @ self._images.T, count)
         return found
 
@@ -178,7 +178,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
         simplices = np.arange(len(vertices), dtype=np.int64)[None]
     else:
         simplices = _lower_faces(vertices)
-    volumes = _volumes(vertices, simplices)
+    edges = vertices[simplices[:, 1:]] - vertices[simplices[:, :1]]
+    volumes = np.abs(np.linalg.det(edges)) / math.factorial(hull.dimension)
     # 1e-9 is far above the rounding of a sum of determinants, and lost simplices with a smaller
     # share of the volume change samples by at most 1e-9 in total variation.
     if abs(volumes.sum() - outside.volume) > 1e-9 * outside.volume:
@@ -255,11 +256,6 @@ def _lower_faces(points: FloatArray) -> IntArray:
     hull = scipy.spatial.ConvexHull(lifted)
     faces = hull.simplices[hull.equations[:, -2] < 0]
     return np.asarray(faces, dtype=np.int64)
-
-
-def _volumes(points: FloatArray, simplices: IntArray) -> FloatArray:
-    edges = points[simplices[:, 1:]] - points[simplices[:, :1]]
-    return np.asarray(np.abs(np.linalg.det(edges)) / math.factorial(points.shape[1]))
 
 
 # Polytopes with few whole-number vertices. Facets are found in float64; arithmetic in whole numbers

@@ -199,13 +199,10 @@ def first_facet(
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())
     normal: FloatArray = np.zeros(size)
-    tight: FloatArray = np.zeros((size, 0))
+    tight = np.empty((size, size))  # rows: an orthonormal basis of the vertices so far
     basis, signs = np.zeros(size, dtype=np.int64), np.zeros(size)
     for k in range(size):
-        step = np.asarray(rng.standard_normal(size))
-        for _ in range(2):  # the second pass removes the rounding errors of the first
-            step -= tight @ (tight.T @ step)
-        step /= float(np.linalg.norm(step))
+        step = _across(tight[:k], np.asarray(rng.standard_normal(size)))
         slope, value = columns @ step, columns @ normal
         rising = np.abs(slope) if lower == 1 else slope
         usable = rising > SMALLEST_CHANGE * rising.max()
@@ -217,10 +214,7 @@ def first_facet(
         entering = int(np.argmin(times))
         normal += times[entering] * step
         basis[k], signs[k] = entering, np.sign(slope[entering])
-        rest = columns[entering].copy()
-        for _ in range(2):
-            rest -= tight @ (tight.T @ rest)
-        tight = np.column_stack([tight, rest / np.linalg.norm(rest)])
+        tight[k] = _across(tight[:k], columns[entering])
     return basis, signs
 
 
@@ -310,6 +304,7 @@ def independent_points(body: Body) -> FloatArray:
 
 
 def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
+    """The unit vector (r,) of the part of `vector` orthogonal to the orthonormal `rows` (k, r)."""
     for _ in range(2):  # the second pass removes the rounding errors of the first
         vector = vector - (rows @ vector) @ rows
     return np.asarray(vector / np.linalg.norm(vector))

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, above, symmetric
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, cp
@@ -112,13 +112,9 @@ class MomentRelaxation(Body):
             return moments, np.array([bound for _, bound in found])
         from geomdp.bodies.compiled import highest_correlation  # slow to import
 
-        order = len(self.sets)
-        rows, columns = np.triu_indices(order, 1)
-        matrices = np.zeros((len(weights), order, order))
-        matrices[:, rows, columns] = matrices[:, columns, rows] = weights[:, entries]
-        best, bounds = highest_correlation(matrices)
+        best, bounds = highest_correlation(symmetric(weights[:, entries]))
         moments = np.empty(weights.shape)
-        moments[:, entries] = best[:, rows, columns]
+        moments[:, entries] = above(best)
         return moments, bounds
 
     def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
@@ -129,13 +125,11 @@ class MomentRelaxation(Body):
         if length == 0:
             return np.zeros(len(weights)), 0.0
         _, (slack, multipliers) = self._program.solve(weights / length)
-        rows, columns = np.triu_indices(len(slack), 1)
-        residual = weights / length + 2 * (self._sums @ slack[rows, columns])
+        residual = weights / length + 2 * (self._sums @ above(slack))
         deficit = max(0.0, -float(np.linalg.eigvalsh(slack)[0]))
         bound = float(np.trace(slack)) + len(slack) * deficit + float(np.abs(residual).sum())
         # z / (1 + delta) with delta = max(0, -lambda_min(M(z))) has a psd moment matrix.
-        matrix = np.eye(len(slack))
-        matrix[rows, columns] = matrix[columns, rows] = multipliers[self._places[1]]
+        matrix = symmetric(multipliers[self._places[1]], 1.0)
         lowest = float(np.linalg.eigvalsh(matrix)[0])
         return multipliers / (1 + max(0.0, -lowest)), length * bound
 
@@ -291,8 +285,7 @@ class MappedElliptope(Body):
     @cached_property
     def _stretch(self) -> FloatArray:
         """(w_i w_j)^(1/2) for i < j, the lengths of the columns of T: (p (p - 1) / 2,)."""
-        rows, columns = np.triu_indices(len(self.weights), 1)
-        return np.asarray(np.sqrt(self.weights[rows] * self.weights[columns]))
+        return np.sqrt(above(np.outer(self.weights, self.weights)))
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds."""
@@ -325,10 +318,9 @@ class MappedElliptope(Body):
     def project(self, points: FloatArray) -> FloatArray:
         # Coordinates of the points along the columns of T, which are orthogonal.
         stretched = (self.matrix.T @ (points - self.constant).T).T / self._stretch
-        rows, columns = np.triu_indices(len(self.weights), 1)
         nearest = np.empty(stretched.shape)
         for i, matrix in enumerate(self._elliptope.matrices(stretched)):
-            nearest[i] = nearest_with_diagonal(matrix, self.weights)[rows, columns]
+            nearest[i] = above(nearest_with_diagonal(matrix, self.weights))
         return np.asarray((self.matrix @ (nearest / self._stretch).T).T + self.constant)
 
     def radius(self) -> float:
@@ -355,12 +347,10 @@ def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
     lengths = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
     if order < 3 or not (lengths > 0).all():
         return None
-    squares = np.zeros((order, order))
-    rows, columns = np.triu_indices(order, 1)
-    squares[rows, columns] = squares[columns, rows] = lengths
+    squares = symmetric(lengths)
     weights = np.empty(order)
     for i in range(order):
         j, k = [other for other in range(3) if other != i][:2]
         weights[i] = np.sqrt(squares[i, j] * squares[i, k] / squares[j, k])
-    off = abs(matrix.T @ matrix - sp.diags_array(weights[rows] * weights[columns]))
+    off = abs(matrix.T @ matrix - sp.diags_array(above(np.outer(weights, weights))))
     return None if off.max() > STRETCH_ERROR * lengths.max() else weights

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, blocks, svec
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks, svec
 from geomdp._typing import FloatArray
 from geomdp._validation import require_type
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
@@ -481,7 +481,7 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
     first, second = np.triu_indices(len(points), 1)
     gauges = [
         _largest_gauge(body, points[first[rows]] - points[second[rows]])
-        for rows in blocks(count, 1, PAIR_ROWS)
+        for rows in row_blocks(count, 1, PAIR_ROWS)
     ]
     # The maximum of numpy is NaN if one of them is, unlike that of Python.
     return float(np.max(gauges, initial=0.0)) * (1 + GAUGE_ERROR)

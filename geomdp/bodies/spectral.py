@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from geomdp._numerics.linalg import blocks, svec, unsvec
+from geomdp._numerics.linalg import row_blocks, svec, unsvec
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, cp, nearest_in_corner
@@ -58,8 +58,15 @@ class SymmetricSpectral(MatrixBody):
         """Spectra (k, d), one for each orbit of extreme points under M -> V M V^T and M -> -M."""
 
     def second_moment(self) -> FloatArray:
-        """alpha I_D + beta svec(I_d) svec(I_d)^T for D = d (d + 1) / 2."""
-        return self._moments().second_moment(self.d)
+        """E svec(M) svec(M)^T = alpha I_D + beta e e^T, e = svec(I_d), from E tr(M^2) = alpha D +
+        beta d and E (tr M)^2 = alpha d + beta d^2.
+        """
+        d, D, identity, moments = self.d, self.dimension, svec(np.eye(self.d)), self._moments()
+        alpha = moments.squares - moments.squared_trace / d
+        # D - 1 dimensions are orthogonal to the identity. For d = 1, D - 1 is 0.
+        alpha = alpha / (D - 1) if d > 1 else 0.0
+        beta = (moments.squared_trace / d - alpha) / d
+        return np.asarray(alpha * np.eye(D) + beta * np.outer(identity, identity))
 
     def volume(self) -> float:
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
@@ -181,7 +188,7 @@ class Spectraplex(MatrixBody):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """U^(1/D) W / tr W, W = G G^T, for uniform U and normal G, d x (d + 1); exact (X-SPX)."""
         points = np.empty((n, self.dimension))
-        for rows in blocks(n, self.d * (self.d + 1), WISHART_ENTRIES):
+        for rows in row_blocks(n, self.d * (self.d + 1), WISHART_ENTRIES):
             count = rows.stop - rows.start
             normal = rng.standard_normal((count, self.d, self.d + 1))
             wishart = svec(normal @ np.swapaxes(normal, 1, 2))
@@ -332,7 +339,7 @@ def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Rows svec(V diag(lambda) V^T) for rows lambda of `spectra` (n, d), with Haar matrices V."""
     n, d = spectra.shape
     points = np.empty((n, d * (d + 1) // 2))
-    for rows in blocks(n, d**2):
+    for rows in row_blocks(n, d**2):
         part = spectra[rows]
         frames = np.linalg.qr(rng.standard_normal((len(part), d, d)))[0]
         points[rows] = assemble(part, frames)
@@ -387,17 +394,6 @@ class SpectralMoments:
     log_integral: float
     squares: float  # E tr(M^2)
     squared_trace: float  # E (tr M)^2
-
-    def second_moment(self, d: int) -> FloatArray:
-        """E svec(M) svec(M)^T = alpha I_D + beta e e^T, e = svec(I_d), from E tr(M^2) = alpha D +
-        beta d and E (tr M)^2 = alpha d + beta d^2.
-        """
-        D, identity = d * (d + 1) // 2, svec(np.eye(d))
-        alpha = self.squares - self.squared_trace / d
-        # D - 1 dimensions are orthogonal to the identity. For d = 1, D - 1 is 0.
-        alpha = alpha / (D - 1) if d > 1 else 0.0
-        beta = (self.squared_trace / d - alpha) / d
-        return np.asarray(alpha * np.eye(D) + beta * np.outer(identity, identity))
 
 
 @cache

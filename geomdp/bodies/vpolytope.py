@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, blocks, highest_rows
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, highest_rows, row_blocks
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.balls import regular_simplex_width
 from geomdp.bodies.base import (
@@ -140,13 +140,13 @@ class VPolytope(HullOfPoints, PolytopeByRays):
 
     def support(self, directions: FloatArray) -> FloatArray:
         best = np.full(len(directions), -np.inf)
-        for part in blocks(len(self.vertices), len(directions)):
+        for part in row_blocks(len(self.vertices), len(directions)):
             np.maximum(best, (directions @ self.vertices[part].T).max(axis=1), out=best)
         return best
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         best, least = np.full(len(directions), -np.inf), np.full(len(directions), np.inf)
-        for part in blocks(len(self.vertices), len(directions)):
+        for part in row_blocks(len(self.vertices), len(directions)):
             scores = directions @ self.vertices[part].T
             np.maximum(best, scores.max(axis=1), out=best)
             np.minimum(least, scores.min(axis=1), out=least)

@@ -45,11 +45,9 @@ from geomdp.workloads import (
     Workload,
 )
 
-# The records that one rung excludes; `geomdp.bounds.checker.check` has the proof (JL-L6).
-# For s = 1 and rho >= 1, the range is all n <= T rho (JL-L7).
+# The records that one rung excludes; `geomdp.bounds.checker.check` has the proof (JL-L6, JL-L7).
 
-#: Relative margin for rounding errors of the constants. A constant takes a few float64 operations
-#: with a relative error of 2^-53 each. The margin is far above the sum of these errors.
+#: Relative margin for rounding errors of the constants, far above those of a few operations.
 MARGIN = 1e-12
 Argument = TypeVar("Argument")
 
@@ -186,9 +184,8 @@ def reachable_distance(log_others: float, problem: Problem) -> float:
 
 
 def packing_rung(family: PackingFamily, problem: Problem) -> Rung:
-    """The rung of one packing; `SideConditionError` says why a packing excludes nothing.
-
-    In the notation of `geomdp.bounds.checker.check`, it excludes the n from t_0 s to T s rho.
+    """The rung of one packing, for the n from t_0 s to T s rho in the notation of `checker.check`;
+    `SideConditionError` says why a packing excludes nothing.
     """
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
@@ -418,8 +415,7 @@ NAMED_WORKLOADS: dict[type[Workload], Callable[[Any], dict[str, Any]]] = {
     Ranges: lambda W: {"name": "ranges", "N": W.N},
     MarginalTables: lambda W: {"name": "marginal tables", "columns": list(W.levels), "k": W.k},
 }
-#: Largest absolute value of an answer in a certificate. Sums of squares of such numbers do not
-#: overflow in float64.
+#: Largest modulus of an answer in a certificate: sums of squares of such numbers do not overflow.
 MAX_ANSWER = 1e100
 
 
@@ -456,8 +452,7 @@ def listing_document(
 
 FORMAT = "geomdp packing certificate"
 VERSION = 1
-#: Largest number of entries of an array written as JSON. The JSON file has one line per entry, so
-#: it would be long with larger arrays.
+#: Largest number of entries of an array written as JSON, which has one line for each.
 MAX_JSON_ENTRIES = 4096
 #: The range of the numbers in a file, except 0. Products of up to three of them are in the range of
 #: float64. Whole numbers are below `MOST`.

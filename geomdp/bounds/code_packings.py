@@ -134,8 +134,7 @@ MAX_DIMENSION = 20
 #: Dimension at which a greedy search stops. For each generator that it tries, the search adds the
 #: generator to every word of the code so far: at most 2^13 words.
 SEARCH_DIMENSION = 14
-#: A greedy search tries up to this many random generators for each new row of the code. It stops
-#: if none of them can be added.
+#: Number of random generators tried for each new row; the search stops if none can be added.
 TRIES = 400
 
 
@@ -198,11 +197,8 @@ class LinearCode:
 
 @cache
 def greedy_code(length: int, distance: int) -> LinearCode:
-    """A linear code of given `length` and minimum `distance`, grown generator by generator.
-
-    A random generator is kept if all words stay at least `distance` apart. For a distance up to
-    length / 2, the dimension is about length (1 - H(distance / length)), where H is the binary
-    entropy (Gilbert-Varshamov), but at most 14.
+    """A linear code of minimum `distance`, of random generators that keep all words apart; of a
+    dimension up to 14, about length (1 - H(distance / length)), H the entropy (Gilbert-Varshamov).
     """
     rng = np.random.default_rng([0, length, distance])
     first = np.zeros((1, length), dtype=np.int64)

@@ -71,12 +71,10 @@ class Line:
 
 # The best bound for each guarantee.
 
-#: A bound is proved by data sets along a line; one step on the line replaces several copies of a
-#: record. Under (epsilon, delta)-DP, the number of copies is chosen once for the loss epsilon, and
-#: once for the loss epsilon plus this number times delta. If epsilon is small and delta is several
-#: times epsilon, the first choice proves nothing. For epsilon from 0.01 to 1 and delta from
-#: epsilon / 100 to 10 epsilon, the better of the two choices gives at least 0.96 of the bound for
-#: the best number of copies.
+#: A step on a line replaces several copies of a record. Under (epsilon, delta)-DP, their number is
+#: chosen for the loss epsilon, and for the loss epsilon plus this number times delta. For epsilon
+#: from 0.01 to 1 and delta from epsilon / 100 to 10 epsilon, the better of the two choices gives at
+#: least 0.96 of the bound for the best number.
 DELTA_SHARE = 8.0
 #: The second number of copies is raised by this share before it is rounded down. So a delta that
 #: is tiny beside epsilon does not change the number.
@@ -133,8 +131,7 @@ SPACING = 0.02
 #: Largest epsilon T. The number e^(epsilon T) must not overflow, and a larger T would raise a risk
 #: by at most about 2%.
 MOST_EPSILON = 64.0
-#: Largest epsilon of a step. For larger epsilon, errors are tiny, and the points y would be too far
-#: apart.
+#: Largest epsilon of a step: for larger ones, errors are tiny, and the points y too far apart.
 MOST_STEP = 12.0
 #: Relative margin for the O(T) rounding errors of a risk. For T up to 1000 it is more than 40 times
 #: T 2^-52.
@@ -308,20 +305,15 @@ def _points(steps: int, moment: int) -> FloatArray:
 def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
     """Sparse matrix A with A x <= 0 for the unknowns x, from |y - t|^p (points, T + 1)."""
     # `pair` (T + 1,) holds min(t, T - t): the index of the unknowns that t and T - t share.
-    size, half = losses.size, int(pair.max()) + 1
-    cells = np.arange(size).reshape(losses.shape)
-    columns = np.broadcast_to(pair, losses.shape)
-    parts = []
-    for side, factor in enumerate((math.exp(-epsilon), math.exp(epsilon))):
-        rows = cells + side * size
-        parts += [
-            (rows, 2 * half + cells, np.ones(losses.shape)),
-            (rows, columns, -losses),
-            (rows, half + columns, np.ones(losses.shape)),
-            (rows[:, :-1], 2 * half + cells[:, 1:], np.full(losses[:, 1:].shape, -factor)),
-        ]
-    row, column, value = (np.concatenate([part[i].ravel() for part in parts]) for i in range(3))
-    return scipy.sparse.csr_array((value, (row, column)), shape=(2 * size, 2 * half + size))
+    points, count = losses.shape
+    shared = np.tile(np.eye(int(pair.max()) + 1)[pair], (points, 1))
+    known = np.hstack([-losses.reshape(-1, 1) * shared, shared])
+    sides = []
+    for factor in (math.exp(-epsilon), math.exp(epsilon)):
+        step = np.eye(count) - factor * np.eye(count, k=1)
+        values = scipy.sparse.kron(scipy.sparse.eye_array(points), scipy.sparse.csr_array(step))
+        sides.append(scipy.sparse.hstack([scipy.sparse.csr_array(known), values]))
+    return scipy.sparse.vstack(sides, format="csr")
 
 
 # (epsilon, delta)-DP: delta K is the price of the slack variables of the program of `best_prior`.
@@ -395,11 +387,9 @@ def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> Line
 # weaker than Pinsker's inequality (2 TV^2 <= r^2 rho) or the inequality of Bretagnolle and Huber
 # (TV^2 <= 1 - e^(-r^2 rho)).
 
-#: Relative margin for the rounding errors of an overlap, far above 2^-52 times a few operations.
-#: The checker of certificates computes each overlap again, with a margin of 2e-13. The overlap that
-#: it finds must not be smaller than the overlap here. So the margin here is much larger. If
-#: delta > 0, the overlap can be a small difference of two larger numbers, and small errors of these
-#: numbers are then large relative to the overlap.
+#: Relative margin for the rounding errors of an overlap, which for delta > 0 can be a small
+#: difference of two larger numbers. The checker computes each overlap again, with a margin of
+#: 2e-13, and must not find a smaller one.
 OVERLAP_MARGIN = 1e-12
 #: The bound 1 - tanh(x) is at most 2 e^(-2 x). It is set to 0 if 2 x is at least this number.
 MOST_LOSS = 600.0

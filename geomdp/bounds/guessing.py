@@ -141,14 +141,11 @@ def _numbers(most: int) -> list[int]:
 
 # Bound on the average error over elements separated in l2 norm, without Markov's inequality.
 #
-# `geomdp.bounds.checker.listed` has the proof and the notation. For p = 2, G is the mean squared
-# distance of the answers a_i from their mean. For p = 1, vectors z_i of length at most 1 that add
-# up to 0 prove that G is at least the mean of <z_i, a_i - c>, for any centre c and
-# <u, v> = u^T v / k.
+# `geomdp.bounds.checker.listed` has the proof and the notation: the answers a_i, the bound G, and
+# for p = 1 the vectors z_i and the centre c, with <u, v> = u^T v / k.
 
 #: Number of steps of Weiszfeld's iteration for the centre, and least distance of an answer from the
-#: centre, as a share of the separation. Smaller distances are raised to it, so that no division by
-#: 0 occurs.
+#: centre, as a share of the separation, by which it divides.
 CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 
 

@@ -152,10 +152,9 @@ STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
 #: even lines several times shorter than the longest line get many steps.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Approximate privacy losses of one step of a line. The number of copies of each record is chosen
-#: for these losses. Larger losses lower the bound by 2% to 50%. Smaller losses raise the bound by
-#: 3% if there are few records. But to exclude a small error, more than 96 such steps would be
-#: needed on a line.
+#: Approximate privacy losses of one step, for which the number of copies is chosen. Larger ones
+#: lower the bound by 2% to 50%. Smaller ones raise it by 3% for few records, but would need more
+#: than 96 steps on a line to exclude a small error.
 STEP_EPSILONS = (0.25, 0.5)
 
 
@@ -394,8 +393,8 @@ ASCENT_STEPS = 8
 #: Eigenvalues below this share of the largest eigenvalue are raised to this share, because the
 #: square roots of the eigenvalues are inverted, and 0 has no inverse.
 SINGULAR = 1e-9
-#: The pivot of an element is its squared distance from the span of the elements before it. If the
-#: pivot is below this share of the largest pivot, the element is taken to be in the span.
+#: An element counts as in the span of those before it if its squared distance from the span, its
+#: pivot, is below this share of the largest pivot.
 LEAST_PIVOT = 1e-8
 
 
@@ -487,8 +486,7 @@ MOST_LINES = 64
 #: Least difference of the two answers of a pair to its query, divided by the range of the answers
 #: of the sample to this query.
 LEAST_SHARE = 0.5
-#: Queries with at most this range are left out. `check_certificate` rejects smaller numbers, and
-#: half of the range 5e-324 would be rounded to 0.
+#: Queries with at most this range are left out, as `check_certificate` rejects smaller numbers.
 LEAST_RANGE = 1e-100
 #: Numbers of steps that are tried for each line.
 QUERY_STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

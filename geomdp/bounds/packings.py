@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import FarthestPoints, blocks, farthest_points
+from geomdp._numerics.linalg import FarthestPoints, farthest_points, row_blocks
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import finite_array, positive, require_type, whole, whole_array
 from geomdp.bounds.certificates import (
@@ -29,9 +29,8 @@ from geomdp.workloads import Workload
 
 #: Largest M^2 s for which distances of M data sets of s records are computed.
 MOST_COMPARED = 1 << 28
-#: Relative error allowed for each operation in a separation. A sum, mean or norm has an error of at
-#: most 2^-53 per operation. The program that checks certificates adds in another order, so this
-#: number is 16 times as large.
+#: Relative error allowed for each operation in a separation: 16 times that of float64, because the
+#: checker of certificates adds in another order.
 ROUNDING = 2.0**-49
 
 
@@ -168,7 +167,7 @@ class Packing(PackingFamily):
         count, k = means.shape
         least = math.inf
         for i in range(count - 1):
-            for rows in blocks(count - i - 1, k):
+            for rows in row_blocks(count - i - 1, k):
                 least = min(least, metric.norm(means[i + 1 :][rows] - means[i]).min())
         return max(0.0, float(least) - self.rounding)
 
@@ -212,10 +211,8 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 
 
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Row numbers, ascending, of a largest subset of `points` (N, k) `separation` or more apart.
-
-    The subset of N_sep points (JL-L7) is a largest clique, by branch and bound: at most c vertices
-    of a greedy colouring with c colours can join a clique (Tomita and Seki 2003).
+    """Row numbers, ascending, of a largest subset of `points` (N, k) `separation` or more apart: a
+    largest clique (JL-L7), by branch and bound with greedy colourings (Tomita and Seki 2003).
     """
     apart = np.array([metric.norm(points - point) >= separation for point in points])
     adjacency = apart & apart.T

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.linalg import blocks
+from geomdp._numerics.linalg import row_blocks
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, positive
 from geomdp.bodies.base import check_all_above_0
@@ -340,5 +340,5 @@ class PairDifferences(VectorSet):
 def _squared_distances(points: FloatArray) -> Iterator[tuple[int, FloatArray]]:
     """For each block of rows, the number of the first row, and squared distances to all rows."""
     squares = np.einsum("nr,nr->n", points, points)
-    for rows in blocks(len(points), 1, BLOCK_ROWS):
+    for rows in row_blocks(len(points), 1, BLOCK_ROWS):
         yield rows.start, squares[rows, None] + squares - 2 * (points[rows] @ points.T)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import scipy.special
 
-from geomdp._numerics.linalg import blocks
+from geomdp._numerics.linalg import row_blocks
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, whole
 from geomdp.bodies.balls import Ball, log_unit_ball_volume, mean_norm
@@ -142,7 +142,7 @@ def _by_rejection(
     # Rounding moves points off a lower-dimensional hull, so membership there needs a tolerance.
     tolerance = 0.0 if hull.dimension == hull.ambient else MEMBERSHIP_TOLERANCE
     hits = 0
-    for part in blocks(samples, body.dimension, BATCH_ENTRIES):
+    for part in row_blocks(samples, body.dimension, BATCH_ENTRIES):
         shape = part.stop - part.start, hull.dimension
         coordinates: FloatArray = lower + (upper - lower) * rng.random(shape)
         hits += int(body.contains(hull.embed(coordinates), tolerance).sum())
@@ -378,7 +378,7 @@ def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: fl
     reach = body.half_diameter() * math.sqrt(2 * math.log(2 / level) / samples)
     ellipsoid = _control(body, rng, samples)
     parts, followers = [], []
-    for part in blocks(samples, body.dimension, BATCH_ENTRIES):
+    for part in row_blocks(samples, body.dimension, BATCH_ENTRIES):
         directions = rng.standard_normal((part.stop - part.start, body.dimension))
         parts.append(body.breadth(directions) / 2)
         followers.append(np.linalg.norm(directions @ ellipsoid.T, axis=1))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import AffineHull, blocks, highest_rows
+from geomdp._numerics.linalg import AffineHull, highest_rows, row_blocks
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, listed, require_type, whole
 from geomdp.workloads.base import (
@@ -474,7 +474,7 @@ def explicit_answers(workload: Workload) -> FloatArray:
             f"with {m} queries on {'infinitely many' if size is None else size} elements"
         )
     answers = np.empty((size, m))
-    for part in blocks(size, 1, CHUNK_ROWS):
+    for part in row_blocks(size, 1, CHUNK_ROWS):
         answers[part] = workload.evaluate(workload.universe.elements(part.start, part.stop))
     return answers
 
@@ -502,7 +502,7 @@ def l1_diameter_of_points(points: FloatArray) -> float:
         return min(2 * radius, float((high - low).sum()))
     return max(
         float(cdist(points[rows], points[rows.start :], "cityblock").max())
-        for rows in blocks(n_points, 1, BLOCK_ROWS)
+        for rows in row_blocks(n_points, 1, BLOCK_ROWS)
     )
 
 
@@ -516,7 +516,7 @@ def l2_diameter_of_points(points: FloatArray) -> float:
     centred = points - middle
     squares = np.einsum("nm,nm->n", centred, centred)
     best = 0.0
-    for rows in blocks(len(points), 1, BLOCK_ROWS):
+    for rows in row_blocks(len(points), 1, BLOCK_ROWS):
         start = rows.start
         distances = squares[rows, None] + squares[start:] - 2 * (centred[rows] @ centred[start:].T)
         # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits: it only finds the farthest pair.
@@ -526,7 +526,7 @@ def l2_diameter_of_points(points: FloatArray) -> float:
 
 
 def _parts(points: FloatArray) -> list[FloatArray]:
-    return [points[rows] for rows in blocks(len(points), 1, BLOCK_ROWS)]
+    return [points[rows] for rows in row_blocks(len(points), 1, BLOCK_ROWS)]
 
 
 def _radii_of_points(points: Any) -> tuple[float, float]:

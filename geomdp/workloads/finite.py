@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.linalg import AffineHull, blocks, zero_sum_basis
+from geomdp._numerics.linalg import AffineHull, row_blocks, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import (
@@ -305,7 +305,7 @@ class _SubsetQueries(Workload):
         for chunk in self.universe.chunks(records, PACKED_ROWS):
             count += len(chunk)
             words = _packed_columns(chunk)
-            for part in blocks(self.n_queries, 1, PACKED_QUERIES):
+            for part in row_blocks(self.n_queries, 1, PACKED_QUERIES):
                 sets = self.subsets[part]
                 combined = words[sets[:, 0]]
                 for column in sets[:, 1:].T:
@@ -355,7 +355,7 @@ class _SubsetQueries(Workload):
             raise WorkloadSizeError(
                 f"d must be at most 24 for extreme answers with k > 1, got {self.d}"
             )
-        for rows in blocks(len(directions), size, MAX_SCORES):
+        for rows in row_blocks(len(directions), size, MAX_SCORES):
             yield rows, directions[rows]
 
     def _scores(self, directions: FloatArray) -> FloatArray:

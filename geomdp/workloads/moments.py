@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._numerics.linalg import AffineHull, svec, unit_rows, unsvec
+from geomdp._numerics.linalg import AffineHull, rows_of_length, svec, unsvec
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload
@@ -62,7 +62,7 @@ class Means(_OnReals):
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """u / ||u||_2 for each row u of `directions`; for u = 0, the first unit vector."""
-        return unit_rows(batch(directions, self.d, "directions"))
+        return rows_of_length(1.0, batch(directions, self.d, "directions"))
 
     def l1_diameter(self) -> float:
         return 2 * math.sqrt(self.d)

@@ -17,17 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import blocks, zero_sum_basis
+from geomdp._numerics.linalg import row_blocks, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.base import Workload, WorkloadSizeError
 from geomdp.workloads.finite import Marginals, Parities
-from geomdp.workloads.tables import (
-    MarginalTables,
-    ProductQueries,
-    TableQueries,
-    along,
-    cells_of,
-)
+from geomdp.workloads.tables import MarginalTables, ProductQueries, TableQueries, along, cells_of
 
 # Workloads on tables of at most two columns, as affine functions of contrasts: combinations of the
 # indicators of the levels of a column with coefficients that add up to 0, and products of two of
@@ -598,7 +592,7 @@ class SameShape:
 
     def blocks(self, copies: int) -> Iterator[slice]:
         """Slices of the tables, of one table or with at most 2^21 numbers in `copies` copies."""
-        return blocks(len(self.numbers), math.prod(self.asked) * copies, BLOCK_CELLS)
+        return row_blocks(len(self.numbers), math.prod(self.asked) * copies, BLOCK_CELLS)
 
     def places(self, block: slice) -> IntArray:
         """The numbers (b, cells) of the cells of each table in `block`."""

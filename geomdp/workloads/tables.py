@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, blocks, zero_sum_basis
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks, zero_sum_basis
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, listed, plural, positive, require_type, whole
 from geomdp.workloads.base import (
@@ -160,7 +160,7 @@ class TableQueries(ByTable):
 
         weights, elements = self._corner_map
         winners = np.empty(len(directions), dtype=np.int64)
-        for rows in blocks(len(directions), size, MAX_SCORES):
+        for rows in row_blocks(len(directions), size, MAX_SCORES):
             part = directions[rows]
             scores = np.zeros((len(part), size))
             scores[:, elements] = part @ weights

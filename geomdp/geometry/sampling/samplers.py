@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, blocks
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, RandomState
 from geomdp._validation import whole
@@ -117,7 +117,7 @@ class ChainSampler:
         """End points (n, m) of n fresh independent chains."""
         n = whole(n, "n")
         parts = []
-        for part in blocks(n, 1, LOCKSTEP):
+        for part in row_blocks(n, 1, LOCKSTEP):
             points = self.walk.starts(part.stop - part.start, rng)
             for _ in range(self.burn_in):
                 points = self.walk.kernel.step(rng, self.walk.body, points)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.fft
 import scipy.special
 
-from geomdp._numerics.linalg import blocks
+from geomdp._numerics.linalg import row_blocks
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array, real_number, require_type, whole
 from geomdp.workloads.smooth.queries import MAX_ORDER, Function, SmoothQuery, values_of
@@ -214,7 +214,7 @@ def _polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArr
     values = np.empty((count, len(angles)))
     degrees = np.arange(size)
     first = np.moveaxis(coefficients, 1, 0).reshape(size, count * tail)
-    for part in blocks(len(angles), max(count * tail, size)):
+    for part in row_blocks(len(angles), max(count * tail, size)):
         block = angles[part]
         partial = np.cos(np.multiply.outer(block[:, 0], degrees)) @ first
         for angle in block.T[1:]:
@@ -245,7 +245,7 @@ def grid_coefficients(
     kept = (slice(None), *[slice(size)] * dimension)
     axes = tuple(range(1, dimension + 1))
     coefficients = np.empty((len(functions), *[size] * dimension))
-    for part in blocks(len(functions), nodes**dimension):
+    for part in row_blocks(len(functions), nodes**dimension):
         values = _grid_values(functions[part], (nodes,) * dimension)
         series = scipy.fft.dctn(values, type=2, axes=axes)
         series /= nodes**dimension
@@ -260,7 +260,7 @@ def _grid_values(functions: Sequence[Function], shape: tuple[int, ...]) -> Float
     """Values (q, N, ..., N) of q functions on the product of N Chebyshev nodes in each variable."""
     nodes = np.cos(math.pi * (2 * np.arange(shape[0]) + 1) / (2 * shape[0]))
     values = np.empty((len(functions), math.prod(shape)))
-    for part in blocks(values.shape[1], 1, BLOCK_POINTS):
+    for part in row_blocks(values.shape[1], 1, BLOCK_POINTS):
         numbers = np.arange(part.start, part.stop)
         points = nodes[np.stack(np.unravel_index(numbers, shape), axis=1)]
         for row, function in zip(values, functions, strict=True):
