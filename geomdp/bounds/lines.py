@@ -452,9 +452,8 @@ QUERY_MARGIN = 1e-10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryLines(PairedElements):
-    """Pairs of elements that differ in their own query and agree in the queries of earlier pairs.
-
-    Pair j, x_j and x'_j, belongs to number j of `queries` (g,).
+    """Pairs of elements: pair j differs in its own query, number j of `queries` (g,), and agrees in
+    the queries of earlier pairs.
     """
 
     queries: IntArray
@@ -541,9 +540,8 @@ def _query_plans(workload: Workload, epsilon: float) -> tuple[Plan, ...]:
 
 
 def _all_query_plans(lines: QueryLines, epsilon: float) -> Iterator[Plan]:
-    """The plan with the best prior, for each number of lines, steps and copies that is tried.
-
-    With T steps of b copies, its scale is C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g).
+    """The plan with the best prior, for each number of lines, steps T and copies b that is tried;
+    its scale is C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g).
     """
     subsets = [lines.last(size) for size in growing_sizes(len(lines.pairs))]
     most = (max(1, math.floor(step / epsilon)) for step in QUERY_STEP_EPSILONS)

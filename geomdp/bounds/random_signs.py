@@ -165,9 +165,8 @@ class RandomSignSets(PackingFamily):
         return np.asarray(2.0 * draws - 1)
 
     def check_sample(self) -> None:
-        """Draw pairs of sets and the signs; ``ValueError`` if two answers are too close.
-
-        With probability at most `failure`, a pair is closer than `separation`.
+        """Draw pairs of sets and the signs; ``ValueError`` if two answers are closer than
+        `separation`, which has a probability of at most `failure`.
         """
         if self.sets.code is None:
             return

@@ -46,9 +46,8 @@ class Scale:
 
 @dataclass(frozen=True)
 class InstanceOptimality:
-    """Chaining and packing bounds of a workload, at scales t_j = 2^-j D from D down to alpha.
-
-    D is the l2 diameter of the answers per query (divided by sqrt(k)), and w the width of the net.
+    """Chaining and packing bounds of a workload, at scales t_j = 2^-j D from D down to alpha, for
+    the l2 diameter D of the answers divided by sqrt(k), and the width w of the net.
     """
 
     scales: tuple[Scale, ...]
@@ -179,9 +178,8 @@ MAX_CUT = 5
 
 @dataclass(frozen=True)
 class VolumeRadius:
-    """Bounds on vr_i(K), the largest volume radius of a projection of K on i dimensions.
-
-    The volume radius of a body is the radius of the ball with its volume.
+    """Bounds on vr_i(K), the largest volume radius (the radius of the ball with the same volume) of
+    a projection of K on i dimensions.
     """
 
     dimension: int

@@ -81,9 +81,8 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
 
 class _Columns:
-    """Weights p on vectors and distributions of vectors, W = sum of p_v v v^T, and roots of W.
-
-    The first column is the uniform distribution on the set; `bulk` (r, r) is its mean of v v^T.
+    """Weights p on vectors and distributions of vectors, W = sum of p_v v v^T, and roots of W; the
+    first column is the uniform distribution on the set, with the mean `bulk` (r, r) of v v^T.
     """
 
     def __init__(self, bulk: FloatArray) -> None:
@@ -238,9 +237,8 @@ EQUAL_LENGTHS = 1e-12
 
 @dataclass(frozen=True)
 class LongVectors:
-    """The v of a set with ||root v||^2 near its maximum `largest`, from `VectorSet.longest`.
-
-    `vectors` (a, r) is None if there are more than the `limit`. `mean` (r, r) averages their v v^T.
+    """The v of a set with ||root v||^2 near its maximum `largest`: `vectors` (a, r), None if they
+    are more than a limit, and the `mean` (r, r) of their v v^T.
     """
 
     largest: float
@@ -277,10 +275,8 @@ class VectorSet(abc.ABC):
 
     @abc.abstractmethod
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The vectors v of V with ||root v||^2 at least (`level` + the maximum) / 2.
-
-        `root` is an array (r, r). If there are at most `limit` such vectors, the result lists them.
-        The longest vectors of V are always included, even if `level` is above the maximum.
+        """The v of V with ||root v||^2 at least (`level` + the maximum) / 2, and in any case the
+        longest, for a `root` (r, r); the result lists them if they are at most `limit`.
         """
 
 

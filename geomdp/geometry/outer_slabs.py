@@ -242,9 +242,8 @@ class CutPool:
             self._normals = np.vstack([self._normals, np.array(fresh)])
 
     def take(self, states: FloatArray, count: int) -> FloatArray:
-        """Remove up to `count` candidates that together cut off many of `states` (s, r), greedily.
-
-        Of the others, the pool keeps the `POOL_LIMIT` that cut off the most.
+        """Remove up to `count` candidates that together cut off many of `states` (s, r), greedily;
+        of the others, the pool keeps the `POOL_LIMIT` that cut off the most.
         """
         if len(self._normals) == 0:
             return self._normals
@@ -262,9 +261,8 @@ class CutPool:
 
 
 def greedy_cover(outside: BoolArray, count: int) -> IntArray:
-    """At most `count` columns of `outside` (s, k, overwritten), which greedily cover many rows.
-
-    Any other choice covers at most e / (e - 1) times as many (Nemhauser, Wolsey, Fisher 1978).
+    """At most `count` columns of `outside` (s, k, overwritten), which greedily cover many rows: at
+    least 1 - 1/e of those of any other choice (Nemhauser, Wolsey, Fisher 1978).
     """
     gains = outside.sum(axis=0)
     chosen: list[int] = []
@@ -290,11 +288,9 @@ def _keys(normals: FloatArray) -> list[bytes]:
 
 
 def separating_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Directions u (k, m) with <u, x> > h(u), at most one for each x of `points` (b, m) outside.
-
-    The best source that the body has: the facet through which the ray from 0 leaves (which needs 0
-    in the relative interior), else x minus the nearest point, else x itself. A useless direction
-    does no harm, because `SlabSearch` computes h(u) again.
+    """Directions u (k, m) with <u, x> > h(u), at most one for each x of `points` (b, m) outside: of
+    the facet on the ray from 0, else x minus the nearest point, else x. A useless direction does no
+    harm, because `SlabSearch` computes h(u) again.
     """
     if body.implements(Body.facets):
         found = body.facets(points)

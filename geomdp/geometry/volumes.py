@@ -396,9 +396,8 @@ MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 
 def _control(body: Body, rng: np.random.Generator, values: int) -> FloatArray:
-    """R (p, m) with Y(g) = ||R g||_2, of an ellipsoid fitted to at most 256 extreme points.
-
-    Without `extreme_point` it is a unit ball of the space parallel to the affine hull.
+    """R (p, m) with Y(g) = ||R g||_2, of an ellipsoid fitted to at most 256 extreme points; without
+    `extreme_point`, of a unit ball of the space parallel to the affine hull.
     """
     # They are independent of the directions at which the `values` values are taken.
     if not body.implements(Body.extreme_point):
@@ -414,9 +413,8 @@ def control_mean(rows: FloatArray) -> float:
 
 
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
-    """The n variables X_i - c (Y_i - E Y), which have the mean E X and usually less variance.
-
-    For each half of the sample, the number c is fitted on the other half, so the mean stays E X.
+    """The n variables X_i - c (Y_i - E Y), which have the mean E X and usually less variance, with
+    a c for each half of the sample that is fitted on the other half.
     """
     half = len(values) // 2
     result = np.array(values)

@@ -373,9 +373,8 @@ def conjunctions(d: int, k: int) -> list[SparseQuery]:
 
 
 def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
-    """Sum of values[i] counts[i] as an exact rational; ``ValueError`` for 2^36 records or more.
-
-    The 53 bits of values are split into 27 and 26, so that sums stay below 2^63.
+    """Sum of values[i] counts[i] as an exact rational; ``ValueError`` for 2^36 records or more, as
+    the 53 bits of values are split into 27 and 26, so that sums stay below 2^63.
     """
     if int(counts.sum()) >= MAX_RECORDS:
         raise ValueError("an exact sum of a query must be over fewer than 2^36 records")

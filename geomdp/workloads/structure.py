@@ -485,9 +485,8 @@ class Residuals:
         return coordinates[:, group.places].reshape(len(coordinates), group.count, group.size)
 
     def squared_lengths(self, coordinates: FloatArray) -> FloatArray:
-        """Squared lengths (b, sets) y^T (C C^T)^-1 y, with (C_i C_i^T)^-1 = I - 11^T / l_i.
-
-        A column with a `root` of its noise has its `metric` in place of (C_i C_i^T)^-1.
+        """Squared lengths (b, sets) y^T (C C^T)^-1 y, with (C_i C_i^T)^-1 = I - 11^T / l_i, or the
+        `metric` of a column with a `root` of its noise.
         """
         found = np.empty((len(coordinates), self.count))
         for group in self.groups:

@@ -89,11 +89,9 @@ class ExactSampler:
 
 
 class ChainSampler:
-    """Approximately uniform points, each the end of its own Markov chain (SAM-3).
-
-    The preparation reads no records: it makes the body nearly isotropic, and sets the burn-in to 10
-    autocorrelation times of a pilot run, whose diagnostics are in the status. No bound on the
-    distance of the distribution from the uniform one is proved.
+    """Approximately uniform points, each the end of its own Markov chain, with a burn-in of 10
+    autocorrelation times of a pilot run whose diagnostics are in the status; no bound on the
+    distance from the uniform distribution is proved (SAM-3).
     """
 
     def __init__(self, body: Body, rng: RandomState = PUBLIC_SEED) -> None:
@@ -290,9 +288,8 @@ class Walk:
         return np.asarray(self.offset + points @ self.root.T)
 
     def starts(self, chains: int, rng: np.random.Generator) -> FloatArray:
-        """Independent points (chains, r) of the body, roughly uniform and cheap to draw.
-
-        The direction from 0 is uniform, and the distance t has a density proportional to t^(r-1).
+        """Independent points (chains, r) of the body, roughly uniform and cheap to draw: of uniform
+        direction from 0, with a density of the distance t proportional to t^(r-1).
         """
         directions = rng.standard_normal((chains, self.body.dimension))
         _, reach = self.body.chord(np.zeros_like(directions), directions)

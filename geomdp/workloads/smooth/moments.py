@@ -69,9 +69,8 @@ class MomentTransform(abc.ABC):
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
 
     def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
-        """Number of records and sums of moments, (t,) * d; `chunks` (b, d) are not checked.
-
-        The result is the same, to the last bit, for all ways of cutting the records into chunks.
+        """Number of records and sums of moments, (t,) * d, the same to the last bit for all ways of
+        cutting the records into `chunks` (b, d), which are not checked.
         """
         blocks = equal_blocks(chunks, self.rows, self.d)
         count, total = self._table(blocks)
@@ -201,9 +200,8 @@ class LocalExpansions(MomentTransform):
 
 class NonUniformFFT(MomentTransform):
     """A non-uniform FFT of type 1 for three variables (X-NUFFT), O(n w^3 + t^3 log t) for width w.
-
-    FINUFFT promises a tolerance on average only, so it is called with a tenth of `tolerance`. Tests
-    find no larger error, but this is not proved.
+    FINUFFT promises a tolerance on average, so it is called with a tenth of it; no test finds a
+    larger error.
     """
 
     rows = 1 << 18
@@ -278,11 +276,9 @@ class Recurrences(MomentTransform):
 def moment_transform(
     d: int, size: int, tolerance: float | FloatArray, n: int = 1
 ) -> MomentTransform:
-    """The fastest algorithm with errors of at most `tolerance`, or else `Recurrences`.
-
-    `tolerance`, one number or (t,) * d, is for each moment of one of the `n` records and for means,
-    with rounding. ``ValueError`` unless t >= 2 and t^d <= 2^22, for t = `size` degrees in `d`
-    variables.
+    """The fastest algorithm with errors of at most `tolerance`, a number or (t,) * d, of moments of
+    one of the `n` records and of means, or else `Recurrences`; ``ValueError`` unless t >= 2 and
+    t^d <= 2^22, for t = `size`.
     """
     d, size, n = whole(d, "d"), whole(size, "degree", minimum=2), whole(n, "n")
     if size**d > MAX_MOMENTS:
