@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import AffineHull, rows_of_length, significant
+from geomdp._numerics.linalg import AffineHull, rows_of_length, significant, spread
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
 from geomdp.bodies.base import Body, Facets, cp, exit_time, freeze, nearest_in_corner, off_span
@@ -341,10 +341,9 @@ class Ellipsoid(Body):
         return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        low, high = np.zeros(len(points)), np.zeros(len(points))
         along = ~off_span(directions, self._axes[0])
-        starts, ways = self._whiten(points[along]), self._whiten(directions[along])
-        low[along], high[along] = ball_chord(starts, ways)
+        ends = ball_chord(self._whiten(points[along]), self._whiten(directions[along]))
+        low, high = spread(np.array(ends), along)
         return low, high
 
     def radius(self) -> float:

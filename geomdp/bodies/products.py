@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant, spread
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import listed
 from geomdp.bodies.base import (
@@ -159,10 +159,8 @@ class LinearImage(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         along = ~off_span(directions, self.affine_hull().basis)
-        low, high = np.zeros(len(points)), np.zeros(len(points))
-        low[along], high[along] = self.body.chord(
-            self._pull_back(points[along]), directions[along] @ self.inverse.T
-        )
+        starts, ways = self._pull_back(points[along]), directions[along] @ self.inverse.T
+        low, high = spread(np.array(self.body.chord(starts, ways)), along)
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, above, symmetric
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, above, spread, symmetric
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, cp
@@ -311,8 +311,7 @@ class MappedElliptope(Body):
         starts, _ = self._pulled_back(points - self.constant)
         ways, off = self._pulled_back(directions)
         along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
-        low, high = np.zeros(len(points)), np.zeros(len(points))
-        low[along], high[along] = self._elliptope.chord(starts[along], ways[along])
+        low, high = spread(np.array(self._elliptope.chord(starts[along], ways[along])), along)
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:

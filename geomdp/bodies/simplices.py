@@ -365,9 +365,8 @@ class SimplexDifference(BarycentricBody):
         parts = rng.standard_exponential((n, count))
         above = np.where(positive, parts, 0.0)
         below = parts - above
-        weights = above / above.sum(axis=1, keepdims=True) - below / below.sum(
-            axis=1, keepdims=True
-        )
+        totals = [part.sum(axis=1, keepdims=True) for part in (above, below)]
+        weights = above / totals[0] - below / totals[1]
         weights *= rng.random((n, 1)) ** (1 / rank)
         if self._at_units:
             return np.asarray(weights)

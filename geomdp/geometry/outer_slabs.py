@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._numerics.linalg import significant
+from geomdp._numerics.linalg import row_blocks, significant
 from geomdp._typing import BoolArray, FloatArray, IntArray, RandomState
 from geomdp._validation import batch, whole
 from geomdp.bodies import Body, LinearImage, SlabBody
@@ -248,9 +248,8 @@ class CutPool:
         if len(self._normals) == 0:
             return self._normals
         outside = np.empty((len(states), len(self._normals)), dtype=bool)
-        for first in range(0, len(self._normals), BLOCK):
-            heights = states @ self._normals[first : first + BLOCK].T
-            outside[:, first : first + BLOCK] = np.abs(heights) > 1
+        for part in row_blocks(len(self._normals), 1, BLOCK):
+            outside[:, part] = np.abs(states @ self._normals[part].T) > 1
         totals = outside.sum(axis=0)
         chosen = greedy_cover(outside, count)
         taken = self._normals[chosen]

@@ -377,9 +377,10 @@ def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: fl
     # X_i has the Lipschitz constant D / 2 (Tsirelson, Ibragimov and Sudakov 1976).
     reach = body.half_diameter() * math.sqrt(2 * math.log(2 / level) / samples)
     ellipsoid = _control(body, rng, samples)
+    rows = max(1, BATCH_ENTRIES // body.dimension)
     parts, followers = [], []
-    for part in row_blocks(samples, body.dimension, BATCH_ENTRIES):
-        directions = rng.standard_normal((part.stop - part.start, body.dimension))
+    for start in range(0, samples, rows):
+        directions = rng.standard_normal((min(rows, samples - start), body.dimension))
         parts.append(body.breadth(directions) / 2)
         followers.append(np.linalg.norm(directions @ ellipsoid.T, axis=1))
     values = np.concatenate(parts)
