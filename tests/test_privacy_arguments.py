@@ -29,10 +29,17 @@ from geomdp.mechanisms import printed, strategies
 from geomdp.mechanisms.additive_noise.strategy_mechanism import best_design
 from geomdp.mechanisms.smooth_summary import UniformGaussian
 from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells
+from geomdp.mechanisms.strategies.histograms import PIdentity, SoftBins
+from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.noise.few_queries import LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.gaussian import proved_gaussian_scale, proved_shortcut_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
-from geomdp.privacy.definitions import convert_adjacency, pure_implying
+from geomdp.privacy.definitions import (
+    analytic_gaussian_scale,
+    convert_adjacency,
+    pure_implying,
+    zcdp_gaussian_scale,
+)
 from geomdp.privacy.ledger import Spend
 from tests.public_names import public_objects
 
@@ -86,7 +93,7 @@ LOWER_BOUNDS = (
     bounds.packing_search, bounds.orthogonal_lines_bound, bounds.guessing_bound,
     bounds.query_lines_bound, advice.sample_complexity_bracket,
 )  # fmt: skip
-OF_COUNTS = (strategies.Haar, strategies.Tree, strategies.PIdentity, strategies.SoftBins)
+OF_COUNTS = (strategies.Haar, strategies.Tree, PIdentity, SoftBins)
 ERRORS = (bounds.orthogonal_lines_error, bounds.additive_noise_error)
 
 
@@ -105,8 +112,8 @@ CALLS: list[partial[Any]] = [
     partial(gd.Ledger, budget=PURE, adjacency=REPLACE),
     partial(privacy.laplace_scale, 1.0, privacy=PURE),
     partial(privacy.gaussian_scale, 1.0, privacy=RHO),
-    partial(privacy.zcdp_gaussian_scale, 1.0, privacy=RHO),
-    partial(privacy.analytic_gaussian_scale, 1.0, privacy=DELTA),
+    partial(zcdp_gaussian_scale, 1.0, privacy=RHO),
+    partial(analytic_gaussian_scale, 1.0, privacy=DELTA),
     partial(privacy.gaussian_delta, 1.0, 1.0, epsilon=1.0),
     partial(convert_adjacency, privacy=PURE, source=REPLACE, target=REPLACE),
     partial(privacy.group_privacy, privacy=PURE, size=2),
@@ -145,8 +152,8 @@ CALLS: list[partial[Any]] = [
     *(partial(kind().variance, **CELLS) for kind in (LaplaceCells, SimplexCells)),
     *(partial(kind().noise, **CELLS, epsilon=1.0) for kind in (LaplaceCells, SimplexCells)),
     *(partial(kind().design, **DESIGN) for kind in OF_COUNTS),
-    partial(strategies.WeightedMarginals().design, TABLES, adjacency=REPLACE),
-    partial(strategies.WeightedSigns().design, MARGINALS, adjacency=REPLACE),
+    partial(WeightedMarginals().design, TABLES, adjacency=REPLACE),
+    partial(WeightedSigns().design, MARGINALS, adjacency=REPLACE),
     partial(best_design, [strategies.Haar()], **DESIGN),
     partial(Design, "none", 1.0, np.zeros((1, 1)), adjacency=REPLACE, measure=list),
     partial(strategies.Haar().design(SMALL, REPLACE).noise, epsilon=1.0),

@@ -32,7 +32,7 @@ import geomdp as gd
 from experiments.benchmarks.accuracy_work.predictions import joint_table_error
 from experiments.shared.accuracy_lines import PRIVACY
 from geomdp.mechanisms.strategies.design import covering_designs
-from geomdp.mechanisms.strategies.tables import Interactions
+from geomdp.mechanisms.strategies.tables import Interactions, WeightedSigns
 
 #: Variance of Laplace noise on each cell of a table that gets the whole budget, epsilon = 1. A
 #: record that is replaced moves two cells by 1, so the scale is 2.
@@ -84,7 +84,7 @@ def signs_error(workload: gd.workloads.MarginalTables) -> float:
     """Error in counts of weighted products of signs; infinite if the strategy does not exist."""
     if workload.k > 2 or set(workload.levels) != {2}:
         return math.inf
-    strategy = gd.mechanisms.strategies.WeightedSigns()
+    strategy = WeightedSigns()
     M = gd.mechanisms.Matrix(workload, n=1, privacy=PRIVACY, strategy=strategy)
     return M.predicted_rmse.value
 

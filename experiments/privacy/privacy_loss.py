@@ -85,7 +85,7 @@ def noise_and_shift(family: Family) -> tuple[Noise, FloatArray]:
         body = bodies[family]()
         return KNormNoise(body, EPSILON, ExactSampler(body)), corner
     if family is Family.GAUSSIAN:
-        scale = gd.privacy.zcdp_gaussian_scale(math.sqrt(m), gd.ZCDP(EPSILON**2 / 2))
+        scale = gd.privacy.gaussian_scale(math.sqrt(m), gd.ZCDP(EPSILON**2 / 2))
         return GaussianNoise(np.eye(m), scale), corner
     return LaplaceNoise(m, m / EPSILON), corner
 

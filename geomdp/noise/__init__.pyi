@@ -4,8 +4,6 @@ from .differences import PairedNoise as PairedNoise
 from .gaussian import GaussianNoise as GaussianNoise
 from .knorm import KNormNoise as KNormNoise
 from .knorm import LaplaceNoise as LaplaceNoise
-from .knorm import Part as Part
-from .recursive import Level as Level
 from .recursive import RecursiveNoise as RecursiveNoise
 from .recursive import Variant as Variant
 from .recursive import best_stop as best_stop

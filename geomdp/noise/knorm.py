@@ -467,23 +467,8 @@ def sum_of_images(maps: Iterable[Map], columns: Iterable[Columns]) -> FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One summand of `MappedNoise`.
-
-    Parameters
-    ----------
-    noise : Noise
-        The distribution of Z on R^p.
-    matrix : (m, p) array, sparse array or `ImplicitMap`
-        The map T to the answers.
-    energy : float, optional
-        E ||T Z||_2^2; by default from an exact covariance of Z, or estimated from draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> gd.noise.Part(gd.noise.LaplaceNoise(2, 1.0), np.ones((3, 2)))
-    Part(LaplaceNoise(dimension=2, scale=1.0), matrix of shape (3, 2))
+    """One summand T Z of `MappedNoise`: the law of Z on R^p, the map T (m, p) to the answers, and
+    E ||T Z||_2^2, by default from an exact covariance of Z, or estimated from draws.
     """
 
     noise: Noise

@@ -50,18 +50,6 @@ class Level:
     """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
 
     The energy of a level is the expected squared length of its noise Z at epsilon = 1.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
-    >>> (first, *_) = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
-    >>> first.split.dimension  # the two axes of least width
-    2
-    >>> first.split.basis.T.tolist()
-    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
-    >>> first.split.energy  # E ||Z||^2 at epsilon = 1: 3 * 4 * (1 + 4) / 3
-    Estimate(20, exact)
     """
 
     #: The K-norm body in R^D.

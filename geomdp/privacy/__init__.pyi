@@ -4,7 +4,6 @@ from .definitions import ApproxDP as ApproxDP
 from .definitions import Privacy as Privacy
 from .definitions import PureDP as PureDP
 from .definitions import advanced_composition as advanced_composition
-from .definitions import analytic_gaussian_scale as analytic_gaussian_scale
 from .definitions import basic_composition as basic_composition
 from .definitions import gaussian_delta as gaussian_delta
 from .definitions import gaussian_scale as gaussian_scale
@@ -14,7 +13,6 @@ from .definitions import largest_step_epsilon as largest_step_epsilon
 from .definitions import member_privacy as member_privacy
 from .definitions import pure_to_zcdp as pure_to_zcdp
 from .definitions import shortcut_step_epsilon as shortcut_step_epsilon
-from .definitions import zcdp_gaussian_scale as zcdp_gaussian_scale
 from .definitions import zcdp_to_approx as zcdp_to_approx
 from .definitions import zcdp_to_approx_optimal_order as zcdp_to_approx_optimal_order
 from .guarantees import Approximate as Approximate

@@ -600,10 +600,11 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
 def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise that gives the guarantee, rounded up.
 
-    This is `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for `ApproxDP`.
-    `sensitivity` is Delta_2, the largest Euclidean distance ||f(X) - f(X')||_2 of the answers of
-    neighbours, finite and above 0. ``ValueError`` for another sensitivity, and for `PureDP`, which
-    Gaussian noise never gives. Formula sheet JL-GAUSS.
+    For `ZCDP` it is Delta_2 / sqrt(2 rho) (Bun-Steinke 2016, Proposition 1.6), for `ApproxDP` the
+    least at any epsilon (Balle-Wang 2018, Theorem 8). `sensitivity` is Delta_2, the largest
+    Euclidean distance ||f(X) - f(X')||_2 of the answers of neighbours, finite and above 0.
+    ``ValueError`` for another sensitivity, and for `PureDP`, which Gaussian noise never gives.
+    Formula sheet JL-GAUSS.
 
     Examples
     --------
@@ -626,12 +627,6 @@ def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     `sensitivity` is as in `gaussian_scale`. The quotient is rounded up by at most a few units in
     the last place, so that 2 rho sigma^2 >= Delta_2^2 holds for the float64 values in exact
     arithmetic. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> round(gd.privacy.zcdp_gaussian_scale(1.0, gd.ZCDP(0.02)), 3)
-    5.0
     """
     check_privacy(privacy, ZCDP)
     sensitivity = positive(sensitivity, "sensitivity")
@@ -644,12 +639,6 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     This is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``,
     rounded up; it takes about 60 evaluations. `sensitivity` is as in `gaussian_scale`. Balle-Wang
     2018, Theorem 8; formula sheet JL-GAUSS.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> round(gd.privacy.analytic_gaussian_scale(1.0, gd.ApproxDP(1.0, 1e-6)), 3)
-    4.225
     """
     check_privacy(privacy, ApproxDP)
     sensitivity, epsilon = positive(sensitivity, "sensitivity"), privacy.epsilon

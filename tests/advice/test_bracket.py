@@ -14,9 +14,8 @@ from geomdp.advice.bracket import error_limit, upper_bounds
 from geomdp.bounds.certificates import write_certificate
 from geomdp.bounds.checker import check_certificate
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
-from geomdp.noise import Part
 from geomdp.noise.few_queries import GeometricNoise
-from geomdp.noise.knorm import MappedNoise
+from geomdp.noise.knorm import MappedNoise, Part
 from geomdp.noise.tails import expected_maximum, is_log_concave
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP
 from geomdp.privacy.definitions import pure_implying

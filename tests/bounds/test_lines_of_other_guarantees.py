@@ -36,7 +36,7 @@ def gaussian_scale(privacy: Privacy) -> float:
     if isinstance(privacy, ZCDP):
         return 1 / math.sqrt(2 * privacy.rho)
     assert isinstance(privacy, ApproxDP)
-    return gd.privacy.analytic_gaussian_scale(1.0, privacy)
+    return gd.privacy.gaussian_scale(1.0, privacy)
 
 
 # --- overlaps of outputs -----------------------------------------------------------------------

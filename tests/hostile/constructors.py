@@ -21,6 +21,9 @@ from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.geometry import sampling
 from geomdp.mechanisms import strategies
 from geomdp.mechanisms.strategies.design import LaplaceCells
+from geomdp.mechanisms.strategies.histograms import PIdentity, SoftBins
+from geomdp.mechanisms.strategies.tables import WeightedMarginals
+from geomdp.noise.knorm import Part
 from geomdp.noise.recursive import stopped
 from geomdp.privacy.definitions import gaussian_delta
 from geomdp.workloads import smooth
@@ -143,7 +146,7 @@ NOISES = [
     of(noise.PairedNoise, body=SQUARE, epsilon=1.0,
        matrix=sp.csr_array(np.eye(2))).also(matrix="object"),
     of(noise.RecursiveNoise, levels=LEVELS[-1], epsilon=1.0).also(levels="object"),
-    of(noise.Part, noise=DRAW, matrix=np.eye(2), energy=1.0).also(matrix="object"),
+    of(Part, noise=DRAW, matrix=np.eye(2), energy=1.0).also(matrix="object"),
     of(audit.SparseVectorLaw, truths=np.zeros(2), scales=SCALES, cutoff=1),
     of(audit.Learner, name="a score", learn=fisher_score),
     of(audit.Pair, name="a pair", sample_a=DRAW.sample, sample_b=DRAW.sample,
@@ -254,10 +257,10 @@ MECHANISMS = [
        body=cosine_moment_body(np.ones(3))),
     of(mechanisms.Prediction, value=1.0, kind=mechanisms.PredictionKind.EXACT, source="why",
        stderr=0.0),
-    of(strategies.PIdentity, rows=2),
-    of(strategies.SoftBins, bins=2, cells=CELLS),
+    of(PIdentity, rows=2),
+    of(SoftBins, bins=2, cells=CELLS),
     of(strategies.Tree, cells=CELLS),
-    of(strategies.WeightedMarginals, cells=CELLS),
+    of(WeightedMarginals, cells=CELLS),
 ]  # fmt: skip
 BOUNDS = [
     *(of(kind, limit=0.1, over=["a", "b"])
@@ -289,5 +292,4 @@ NOT_BUILT = {
     **dict.fromkeys((
         "advice.Plan", "bounds.Certificate", "mechanisms.SmoothRelease", "mechanisms.SparseSummary",
     ), "a result; its files are hostile input, see test_files"),
-    "noise.Level": "a piece that the library makes, and passes between its own functions",
 }  # fmt: skip

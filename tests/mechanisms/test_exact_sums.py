@@ -26,7 +26,9 @@ from geomdp.mechanisms.additive_noise.knorm import is_around_differences_alone
 from geomdp.mechanisms.additive_noise.sums import fixed_point, matrix_entries
 from geomdp.mechanisms.base import quotients
 from geomdp.mechanisms.second_moment import wishart_energy
-from geomdp.mechanisms.strategies import Haar, SoftBins, WeightedMarginals, WeightedSigns
+from geomdp.mechanisms.strategies import Haar
+from geomdp.mechanisms.strategies.histograms import SoftBins
+from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.noise.differences import wishart_difference
 from geomdp.noise.gaussian import isotropic
 from geomdp.noise.rounding import Numbers, Rounded, exact_numbers

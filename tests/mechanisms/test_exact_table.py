@@ -27,15 +27,10 @@ from geomdp.mechanisms import (
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.sums import RealRecords, whole_numbers
-from geomdp.mechanisms.strategies import (
-    Haar,
-    PIdentity,
-    SoftBins,
-    Tree,
-    WeightedMarginals,
-    WeightedSigns,
-)
+from geomdp.mechanisms.strategies import Haar, Tree
 from geomdp.mechanisms.strategies.design import LaplaceCells, SimplexCells
+from geomdp.mechanisms.strategies.histograms import PIdentity, SoftBins
+from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.noise.rounding import Rounded
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic

@@ -14,7 +14,6 @@ from scipy.optimize import minimize
 from geomdp.data import BooleanColumn, Schema
 from geomdp.data.tallies import CountedRecords, Tallies, count_records, source_of, tables_of
 from geomdp.mechanisms import Hierarchical, Matrix
-from geomdp.mechanisms.strategies import WeightedMarginals
 from geomdp.mechanisms.strategies.design import (
     LaplaceCells,
     SimplexCells,
@@ -23,7 +22,12 @@ from geomdp.mechanisms.strategies.design import (
     covering_designs,
 )
 from geomdp.mechanisms.strategies.histograms import reconstruct
-from geomdp.mechanisms.strategies.tables import Interactions, TableMap, soft_levels
+from geomdp.mechanisms.strategies.tables import (
+    Interactions,
+    TableMap,
+    WeightedMarginals,
+    soft_levels,
+)
 from geomdp.noise.knorm import sum_of_images
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import (

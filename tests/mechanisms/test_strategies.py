@@ -18,14 +18,7 @@ from geomdp.mechanisms.additive_noise.strategy_mechanism import (
     best_design,
     strategies_for,
 )
-from geomdp.mechanisms.strategies import (
-    Haar,
-    PIdentity,
-    SoftBins,
-    Tree,
-    WeightedMarginals,
-    WeightedSigns,
-)
+from geomdp.mechanisms.strategies import Haar, Tree
 from geomdp.mechanisms.strategies.design import (
     LEAST_SHARE,
     Design,
@@ -36,7 +29,13 @@ from geomdp.mechanisms.strategies.design import (
     best_split,
     laplace_on,
 )
-from geomdp.mechanisms.strategies.histograms import error_and_slopes, reconstruct
+from geomdp.mechanisms.strategies.histograms import (
+    PIdentity,
+    SoftBins,
+    error_and_slopes,
+    reconstruct,
+)
+from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP
 from geomdp.workloads import (

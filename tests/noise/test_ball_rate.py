@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from geomdp.noise import knorm
 from geomdp.noise.knorm import ball_rate
-from geomdp.privacy import ApproxDP, PureDP, analytic_gaussian_scale
+from geomdp.privacy import ApproxDP, PureDP, gaussian_scale
 
 #: Error of the best noise of a ball over that of Gaussian noise, on the sheet: by delta, then by
 #: dimension, for epsilon = 1.
@@ -45,7 +45,7 @@ def test_the_ratios_to_gaussian_noise_are_those_of_the_sheet(delta):
     for dimension, ratio in RATIOS[delta].items():
         # The squared error in each direction is (d + 1) / rate^2.
         found = math.sqrt(dimension + 1) / ball_rate(dimension, privacy)
-        assert found / analytic_gaussian_scale(1.0, privacy) == pytest.approx(ratio, rel=0.01)
+        assert found / gaussian_scale(1.0, privacy) == pytest.approx(ratio, rel=0.01)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 5, 20, 100])

@@ -14,9 +14,9 @@ from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, TableMoments, VPo
 from geomdp.geometry.projection import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
 from geomdp.mechanisms import Cone, Gaussian, Hierarchical, Recursive, TightCone
-from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, PairedNoise, Part, tails
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, PairedNoise, tails
 from geomdp.noise.few_queries import GeometricNoise
-from geomdp.noise.knorm import MappedNoise
+from geomdp.noise.knorm import MappedNoise, Part
 from geomdp.noise.scalar import GeneratorNoise
 from geomdp.noise.tails import (
     EXCEEDANCES,

@@ -14,12 +14,11 @@ from geomdp.privacy import (
     ZCDP,
     ApproxDP,
     PureDP,
-    analytic_gaussian_scale,
     gaussian_delta,
     gaussian_scale,
     laplace_scale,
-    zcdp_gaussian_scale,
 )
+from geomdp.privacy.definitions import analytic_gaussian_scale, zcdp_gaussian_scale
 
 #: Limit in seconds. A search for a scale takes far less time.
 LONGEST = 10

@@ -352,7 +352,7 @@ class Gaussian(AdditiveMechanism):
     Z = B g with g ~ N(0, sigma^2 I_r). The columns of B (m, r) are an orthonormal basis of the
     public subspace. Up to rounding, sigma is the least scale that gives the guarantee for D_2 or
     for an upper bound on it: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
-    `analytic_gaussian_scale` for (epsilon, delta)-DP. Notation and parameters are those of
+    `gaussian_scale` for (epsilon, delta)-DP. Notation and parameters are those of
     `AdditiveMechanism`. Gaussian noise is never epsilon-DP, so `privacy` is a `ZCDP` or `ApproxDP`.
 
     Notes

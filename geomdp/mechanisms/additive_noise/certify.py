@@ -32,13 +32,12 @@ from geomdp.noise import (
     LaplaceNoise,
     Noise,
     PairedNoise,
-    Part,
     RecursiveNoise,
 )
 from geomdp.noise.differences import ConeNoise, wishart_difference
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.gaussian import isotropic
-from geomdp.noise.knorm import MappedNoise
+from geomdp.noise.knorm import MappedNoise, Part
 from geomdp.noise.rounding import Numbers, Rounded, grid_for, public_grid
 from geomdp.privacy import Adjacency
 

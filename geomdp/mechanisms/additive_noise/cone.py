@@ -29,9 +29,9 @@ from geomdp.bodies.spectral import difference_moments, nuclear_moments
 from geomdp.mechanisms.additive_noise.base import PureMechanism
 from geomdp.mechanisms.additive_noise.certify import Origin, cone_noise, knorm
 from geomdp.mechanisms.additive_noise.sums import Change
-from geomdp.noise import PairedNoise, Part
+from geomdp.noise import PairedNoise
 from geomdp.noise.differences import ConeNoise
-from geomdp.noise.knorm import MappedNoise
+from geomdp.noise.knorm import MappedNoise, Part
 from geomdp.privacy import Adjacency
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.structure import SignProducts, sign_products, table_contrasts

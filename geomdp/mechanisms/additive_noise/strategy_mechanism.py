@@ -38,9 +38,9 @@ from geomdp.mechanisms.strategies.residual_scales import (
     strategy_columns,
 )
 from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
-from geomdp.noise import GaussianNoise, Part
+from geomdp.noise import GaussianNoise
 from geomdp.noise.gaussian import ResidualNoise, doublings, proved_gaussian_scale
-from geomdp.noise.knorm import MappedNoise, sum_of_images
+from geomdp.noise.knorm import MappedNoise, Part, sum_of_images
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError

@@ -20,8 +20,8 @@ from geomdp._validation import positive
 from geomdp.bodies import SimplexDifference
 from geomdp.data.tallies import Counts
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.noise import KNormNoise, LaplaceNoise, Noise, Part
-from geomdp.noise.knorm import Columns, Map, MappedNoise, sum_of_images
+from geomdp.noise import KNormNoise, LaplaceNoise, Noise
+from geomdp.noise.knorm import Columns, Map, MappedNoise, Part, sum_of_images
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload

@@ -338,15 +338,6 @@ class PIdentity:
     References
     ----------
     McKenna-Miklau-Hay-Machanavajjhala 2018, OPT_0.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies import PIdentity
-    >>> workload = gd.workloads.Prefixes(8)
-    >>> design = PIdentity(rows=1).design(workload, gd.Adjacency.REPLACE_ONE)
-    >>> design.name, design.measurements[0].rows.shape
-    ('p-identity', (9, 8))
     """
 
     rows: int | None = None
@@ -444,15 +435,6 @@ class SoftBins:
     References
     ----------
     Formula sheet JL-SPLIT, X-SIM.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies import SoftBins
-    >>> workload = gd.workloads.Prefixes(16)
-    >>> design = SoftBins(bins=4).design(workload, gd.Adjacency.REPLACE_ONE)
-    >>> [measurement.rows.shape for measurement in design.measurements]
-    [(16, 16), (4, 16)]
     """
 
     bins: int | None = None

@@ -266,16 +266,6 @@ class WeightedMarginals:
     ----------
     McKenna-Miklau-Hay-Machanavajjhala 2018 (marginal strategies); Qardaji-Yang-Li 2014 (covering
     designs); formula sheet JL-SPLIT, X-SIM, X-RES.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies import WeightedMarginals
-    >>> workload = gd.workloads.MarginalTables({"region": 2, "age": 3}, k=1)
-    >>> strategy = WeightedMarginals()
-    >>> design = strategy.design(workload, gd.Adjacency.REPLACE_ONE)
-    >>> design.name, [measurement.matrix.shape for measurement in design.measurements]
-    ('weighted marginals', [(5, 6)])
     """
 
     cells: CellNoise = field(default_factory=LaplaceCells)
@@ -519,15 +509,6 @@ class WeightedSigns:
     where n_j is the number of products of order j that are measured. Under add/remove the number of
     records (order 0) is measured as well if answers depend on it. The weights minimise the squared
     error subject to an l1 change of 1. This problem is convex.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies import WeightedSigns
-    >>> workload = gd.workloads.Marginals(d=3, k=2)
-    >>> design = WeightedSigns().design(workload, gd.Adjacency.REPLACE_ONE)
-    >>> design.name, [measurement.matrix.shape for measurement in design.measurements]
-    ('weighted sign products', [(3, 3), (3, 3)])
     """
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:

@@ -34,14 +34,13 @@ from geomdp.noise import (
     LaplaceNoise,
     Noise,
     PairedNoise,
-    Part,
     RecursiveNoise,
     scalar,
 )
 from geomdp.noise.differences import wishart_difference
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.gaussian import isotropic
-from geomdp.noise.knorm import MappedNoise
+from geomdp.noise.knorm import MappedNoise, Part
 from geomdp.noise.points import scaled_variables
 from geomdp.noise.recursive import Variant, best_stop, decompose
 from geomdp.noise.rounding import (
