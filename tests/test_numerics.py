@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.event import install_listener
 
-from geomdp._numerics.bisection import largest_at_most, least_whole
 from geomdp._numerics.compilation import _Announcement, numba
 from geomdp._numerics.linalg import (
     RANK_TOLERANCE,
     AffineHull,
     is_diagonal,
+    largest_at_most,
+    least_whole,
     significant,
     svec,
     unsvec,

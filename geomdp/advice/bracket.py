@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geomdp import bounds
-from geomdp._numerics.bisection import least_whole
+from geomdp._numerics.linalg import least_whole
 from geomdp._typing import RandomState
 from geomdp.advice.candidates import CANDIDATES, PROJECTED
 from geomdp.advice.comparison import MAX_PROJECTED_UNIVERSE, Trials

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from geomdp._numerics.bisection import bracket
+from geomdp._numerics.linalg import bracket
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP

@@ -23,7 +23,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from geomdp._numerics.bisection import bracket
+from geomdp._numerics.linalg import bracket
 from geomdp._typing import FloatArray
 from geomdp._validation import listed, positive, probability, real_number, require_type, whole
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP

@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 import scipy
 
-from geomdp._numerics.bisection import largest_at_most
+from geomdp._numerics.linalg import largest_at_most
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
 

@@ -326,7 +326,7 @@ class _SubsetQueries(Workload):
         winners = np.empty(len(directions), dtype=np.int64)
         for rows, part in self._parts(directions):
             if self.k == 2:
-                from geomdp.workloads.compiled_loops import quadratic_maximisers  # slow to import
+                from geomdp._numerics.compilation import quadratic_maximisers  # slow to import
 
                 winners[rows] = quadratic_maximisers(*self._quadratic_forms(part))
             else:
@@ -342,7 +342,7 @@ class _SubsetQueries(Workload):
         ranges = np.empty(len(directions))
         for rows, part in self._parts(directions):
             if self.k == 2:
-                from geomdp.workloads.compiled_loops import quadratic_ranges  # slow to import
+                from geomdp._numerics.compilation import quadratic_ranges  # slow to import
 
                 ranges[rows] = quadratic_ranges(*self._quadratic_forms(part))
             else:
@@ -422,7 +422,7 @@ class Marginals(_SubsetQueries):
     _word_operation: ClassVar[np.ufunc] = np.bitwise_and
 
     def _transform(self, scores: FloatArray) -> None:
-        from geomdp.workloads.compiled_loops import corner_sum
+        from geomdp._numerics.compilation import corner_sum
 
         corner_sum(scores, np.full(self.d, 2, dtype=np.int64))
 
@@ -455,7 +455,7 @@ class Parities(_SubsetQueries):
     _word_operation: ClassVar[np.ufunc] = np.bitwise_xor
 
     def _transform(self, scores: FloatArray) -> None:
-        from geomdp.workloads.compiled_loops import walsh_hadamard
+        from geomdp._numerics.compilation import walsh_hadamard
 
         walsh_hadamard(scores)
 

@@ -156,7 +156,7 @@ class TableQueries(ByTable):
             raise WorkloadSizeError(
                 f"columns must have at most 2^24 level combinations for extreme answers, got {size}"
             )
-        from geomdp.workloads.compiled_loops import corner_sum  # slow import: compiled
+        from geomdp._numerics.compilation import corner_sum  # slow import: compiled
 
         weights, elements = self._corner_map
         winners = np.empty(len(directions), dtype=np.int64)

@@ -25,7 +25,7 @@ from geomdp.mechanisms.strategies.histograms import PIdentity, SoftBins
 from geomdp.mechanisms.strategies.tables import WeightedMarginals
 from geomdp.noise.knorm import Part
 from geomdp.noise.recursive import stopped
-from geomdp.privacy.definitions import gaussian_delta
+from geomdp.privacy.definitions import analytic_gaussian_scale, gaussian_delta
 from geomdp.workloads import smooth
 
 #: Kinds of arguments, each with the type of good values and the names of arguments of this kind: a
@@ -119,7 +119,7 @@ RECORDS = [
     of(privacy.shortcut_step_epsilon, total=APPROXIMATE, steps=3),
     of(privacy.zcdp_to_approx, privacy=CONCENTRATED, delta=1e-6),
     of(privacy.laplace_scale, sensitivity=1.0, privacy=PURE),
-    of(privacy.analytic_gaussian_scale, sensitivity=1.0, privacy=APPROXIMATE),
+    of(analytic_gaussian_scale, sensitivity=1.0, privacy=APPROXIMATE),
     of(gaussian_delta, sensitivity=1.0, scale=3.0, epsilon=1.0),
     of(privacy.Approximate, tv=0.5, source="a theorem"),
     of(privacy.Heuristic, reason="a chain"),

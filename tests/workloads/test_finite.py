@@ -10,6 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geomdp as gd
+from geomdp._numerics.compilation import (
+    INNER,
+    LINE,
+    corner_sum,
+    quadratic_maximisers,
+    quadratic_ranges,
+    walsh_hadamard,
+)
 from geomdp._numerics.linalg import zero_sum_basis
 from geomdp.workloads import (
     CategoricalProduct,
@@ -26,14 +34,6 @@ from geomdp.workloads import (
     WorkloadSizeError,
     explicit,
     explicit_answers,
-)
-from geomdp.workloads.compiled_loops import (
-    INNER,
-    LINE,
-    corner_sum,
-    quadratic_maximisers,
-    quadratic_ranges,
-    walsh_hadamard,
 )
 
 families = pytest.mark.parametrize("family", [Marginals, Parities])

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from geomdp._numerics.bisection import smallest_accuracy
+from geomdp._numerics.linalg import smallest_accuracy
 from geomdp._validation import positive, probability, real_number, universe_size, whole
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from geomdp._numerics.bisection import smallest_accuracy
+from geomdp._numerics.linalg import smallest_accuracy
 from geomdp._numerics.randomness import Turn
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import listed, positive, probability, require_type, whole
@@ -240,7 +240,7 @@ class AllParities(Distinguisher[DenseQuery]):
         return self._means(hypothesis.distribution, 1.0)
 
     def _means(self, weights: FloatArray, total: float) -> FloatArray:
-        from geomdp.workloads.compiled_loops import walsh_hadamard  # compiled: slow import
+        from geomdp._numerics.compilation import walsh_hadamard  # compiled: slow import
 
         signed = weights[None].copy()
         walsh_hadamard(signed)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Generic
 
-from geomdp._numerics.bisection import smallest_accuracy
+from geomdp._numerics.linalg import smallest_accuracy
 from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import RandomState
 from geomdp._validation import probability, require_type, whole

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from geomdp._numerics.bisection import least_whole
+from geomdp._numerics.linalg import least_whole
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array, positive, real_number, whole
 from geomdp.privacy import ApproxDP, PureDP
