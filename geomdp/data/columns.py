@@ -59,44 +59,34 @@ class _Declaration:
                 raise ValueError(f"{what} must be true or false, got {value!r}")
         if self.drafted and self.confirmed:
             raise ValueError(f"column {name!r}: either drafted or confirmed can be true, not both")
-        self._check_missing_texts()
-        self._check_marks()
-
-    def _check_missing_texts(self) -> None:
         given = getattr(self, "missing_texts", ())
         if not _is_list(given) or not all(isinstance(t, str) and is_shown(t) for t in given):
             raise ValueError(
-                f"column {self.name!r}: missing_texts must be a list of texts, got {given!r}"
+                f"column {name!r}: missing_texts must be a list of texts, got {given!r}"
             )
-        if not given:
-            return
-        object.__setattr__(self, "missing", True)
-        both = sorted(set(given) & set(getattr(self, "categories", ())))
-        if both:
-            raise ValueError(f"column {self.name!r}: {both} are missing_texts and categories")
-        object.__setattr__(self, "missing_texts", tuple(given))
-
-    def _check_marks(self) -> None:
-        """Raise ``ValueError`` unless the marks of numbers are known and differ."""
+        if given:
+            both = sorted(set(given) & set(getattr(self, "categories", ())))
+            if both:
+                raise ValueError(f"column {name!r}: {both} are missing_texts and categories")
+            object.__setattr__(self, "missing", True)
+            object.__setattr__(self, "missing_texts", tuple(given))
         decimal, thousands = getattr(self, "decimal", "."), getattr(self, "thousands", "")
         if decimal not in (".", ",") or thousands not in THOUSANDS:
             raise ValueError(
-                f"column {self.name!r}: decimal must be '.' or ',' and thousands one of "
-                f"{THOUSANDS}, got {decimal!r} and {thousands!r}"
+                f"column {name!r}: decimal must be '.' or ',' and thousands one of {THOUSANDS}, "
+                f"got {decimal!r} and {thousands!r}"
             )
         if decimal == thousands:
             raise ValueError(
-                f"column {self.name!r}: decimal and thousands must differ, both are {decimal!r}"
+                f"column {name!r}: decimal and thousands must differ, both are {decimal!r}"
             )
 
     def to_dict(self) -> dict[str, object]:
         """The declaration as in a schema file: no name, and no parameter that has its default."""
         given = _given(self)
         del given["name"]
-        values = {
-            key: [*map(_written, v)] if isinstance(v, tuple) else v for key, v in given.items()
-        }
-        return {"kind": self.kind, **values}
+        written = {k: [*map(_written, v)] if isinstance(v, tuple) else v for k, v in given.items()}
+        return {"kind": self.kind, **written}
 
     @property
     def caveat(self) -> str:
@@ -169,14 +159,12 @@ class CategoricalColumn(_Declaration):
                 f"got {self.categories!r}"
             )
         given: Sequence[object] = self.categories
+        where = f"column {self.name!r}: a category must"
         for category in given:
-            wrong = None
             if not isinstance(category, str) and not is_whole(category):
-                wrong = f"be text or a whole number, got {category!r}"
-            elif not is_shown(as_text(category)):
-                wrong = f"have no control character, got {as_text(category)!r}"
-            if wrong:
-                raise ValueError(f"column {self.name!r}: a category must {wrong}")
+                raise ValueError(f"{where} be text or a whole number, got {category!r}")
+            if not is_shown(text := as_text(category)):
+                raise ValueError(f"{where} have no control character, got {text!r}")
         object.__setattr__(self, "categories", tuple(map(as_text, given)))
         super().__post_init__()
         compared = [loosened(label) if self.loose else label for label in self.labels]

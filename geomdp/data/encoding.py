@@ -373,15 +373,14 @@ def _numbers(
     absent = np.array(gone, dtype=bool)[places]
     # Marks of a text do not hold for the texts of other types, such as decimals.
     marks = (column.decimal, column.thousands) if _is_text(values.type) else (".", "")
-    spelt = [
-        v
-        if isinstance(v, float)
-        else bins.get(v, number_of(v, *marks))
-        if isinstance(v, str)
-        else np.nan
-        for v in stored
-    ]
-    numbers = np.where(absent, np.nan, np.array(spelt, dtype=np.float64)[places])
+
+    def number(value: object) -> float:
+        if isinstance(value, str):
+            return bins.get(value, number_of(value, *marks))
+        return value if isinstance(value, float) else np.nan
+
+    spelt = np.array([*map(number, stored)], dtype=np.float64)
+    numbers = np.where(absent, np.nan, spelt[places])
     note(np.isnan(numbers) & ~absent, "a number", MARKS_REMEDY)
     return numbers, absent
 
@@ -473,9 +472,7 @@ def _text_of_float(value: float | None, limit: float) -> str | int:
     """The text of a float; `limit` is the first whole number that may be a rounded one."""
     if value is None or value != value:  # NaN alone differs from itself
         return ABSENT
-    if abs(value) >= limit and value.is_integer():
-        return ROUNDED
-    return as_text(value)
+    return ROUNDED if abs(value) >= limit and value.is_integer() else as_text(value)
 
 
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column | JoinedColumn, ...]:
@@ -519,14 +516,11 @@ def columns_for(universe: Universe, schema: Schema) -> tuple[Column | JoinedColu
 
 def _with_levels(column: Column | JoinedColumn, levels: int) -> Column | JoinedColumn:
     """Return `column`; ``ValueError`` if it is real or has another number of levels."""
+    said = f"column {column.name!r} must"
     if isinstance(column, RealColumn):
-        raise ValueError(
-            f"column {column.name!r} must be discrete for this universe, but it is real"
-        )
+        raise ValueError(f"{said} be discrete for this universe, but it is real")
     if len(column.labels) != levels:
-        raise ValueError(
-            f"column {column.name!r} must have {levels} levels, the schema has {len(column.labels)}"
-        )
+        raise ValueError(f"{said} have {levels} levels, the schema has {len(column.labels)}")
     return column
 
 

@@ -26,12 +26,7 @@ import numpy as np
 from geomdp._typing import BoolArray, IntArray
 from geomdp._validation import whole
 from geomdp.data.columns import COMMAS, CsvFormat
-from geomdp.data.frames import (
-    CHUNK_ROWS,
-    RecordsError,
-    Source,
-    without_values,
-)
+from geomdp.data.frames import CHUNK_ROWS, RecordsError, Source, without_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,8 +153,7 @@ def _chosen(path: Path, columns: Sequence[str] | None, csv: CsvFormat) -> list[s
     empty = [position for position, name in enumerate(names) if not name]
     if empty:
         raise RecordsError(f"{path}: columns number {empty} (from 0) have no name in the header")
-    # The error has positions instead of names. If a file has no header, its first line is a record,
-    # and an error must not show the values of a record.
+    # The first line may be a record, so errors have positions instead of names.
     repeated = [position for position, name in enumerate(names) if names.count(name) > 1]
     if repeated:
         raise RecordsError(f"{path}: columns number {repeated} (from 0) share a name in the header")
@@ -172,10 +166,8 @@ def _chosen(path: Path, columns: Sequence[str] | None, csv: CsvFormat) -> list[s
         raise RecordsError(f"columns must list at least one name, each once, got {chosen}")
     missing = [name for name in chosen if name not in names]
     if missing:
-        found = _what_is_there(path, chosen, missing, names, csv)
-        raise RecordsError(
-            f"{path}: the header has no column {', '.join(map(repr, missing))}{found}"
-        )
+        found, absent = _what_is_there(path, chosen, missing, names, csv), map(repr, missing)
+        raise RecordsError(f"{path}: the header has no column {', '.join(absent)}{found}")
     return chosen
 
 
@@ -389,8 +381,8 @@ def _parquet_batches(path: Path, columns: list[str], rows: int) -> Iterator[pa.R
 
     kinds = pq.read_schema(path)
     texts = [n for n in columns if kinds.field(n).type in (pa.string(), pa.large_string())]
-    # Texts stay as places in a list of distinct texts, as the file has them: this is twice as fast.
-    # Without `pre_buffer`, Arrow does not read the whole file ahead into memory.
+    # Texts stay as places in a list of distinct texts: this is twice as fast. Without `pre_buffer`,
+    # Arrow does not read the whole file ahead.
     with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             yield batch.select(columns)
@@ -403,7 +395,7 @@ def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     if not found:
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(place))
     endings = CSV_ENDINGS + PARQUET_ENDINGS
-    other = [str(file) for file in found if not file.name.endswith(endings)]
+    other = [file for file in found if not file.name.endswith(endings)]
     if other and found != (place,):
         raise ValueError(
             f"files of records must end in one of {', '.join(endings)}, not {other[0]}"
@@ -418,11 +410,8 @@ def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
         return (place,)
     if place.is_dir():
         # Names of unfinished files start with a dot or an underscore.
-        inside = (
-            file
-            for file in place.rglob("*")
-            if not any(name.startswith((".", "_")) for name in file.relative_to(place).parts)
-        )
+        every = ((file, file.relative_to(place).parts) for file in place.rglob("*"))
+        inside = (file for file, own in every if not any(n.startswith((".", "_")) for n in own))
     else:
         inside = (Path(name) for name in glob.iglob(str(place), recursive=True))
     return tuple(sorted(file for file in inside if file.is_file()))
@@ -435,9 +424,8 @@ def column_names(path: str | os.PathLike[str], csv: CsvFormat = COMMAS) -> list[
     for other in others:
         different = sorted(set(_chosen(other, None, csv)) ^ set(names))
         if different:
-            raise ValueError(
-                f"files must have the same columns: {first} and {other} differ in {different}"
-            )
+            said = f"{first} and {other} differ in {different}"
+            raise ValueError(f"files must have the same columns: {said}")
     return names
 
 

@@ -190,13 +190,14 @@ class Partition(Source):
         return batches_of(self.delayed.compute(), columns)
 
 
+# Polars and Dask are optional, so they are not imported.
+
+
 def is_polars(frame: object) -> TypeGuard[pl.DataFrame]:
-    """Whether `frame` is a polars DataFrame. Polars is optional, so it is not imported."""
     return _is(frame, "polars", "DataFrame")
 
 
 def is_dask(records: object) -> TypeGuard[dd.DataFrame]:
-    """Whether `records` is a Dask DataFrame. Dask is optional, so it is not imported."""
     return _is(records, "dask", "DataFrame")
 
 
@@ -244,8 +245,7 @@ def batches_of(records: Tables, columns: Sequence[str]) -> Iterator[pa.RecordBat
 def check_columns(columns: Sequence[str], found: Sequence[str], where: str) -> None:
     """``ValueError`` unless each of `columns` is once among those `found`."""
     for name in columns:
-        if found.count(name) != 1:
-            times = found.count(name)
+        if (times := found.count(name)) != 1:
             raise RecordsError(f"{where} must have the column {name!r} once, got {times} times")
 
 

@@ -54,7 +54,7 @@ MARKS = (
     *((".", ""), (",", ""), (".", ","), (",", "."), (",", " "), (",", "\u00a0"), (",", "\u202f")),
     *((".", "'"), (".", " ")),
 )
-#: Number of distinct values that are counted in a column. Beyond it, they are only called more.
+#: Number of distinct values that are counted in a column; others are only called more.
 COUNTED = 100_000
 #: A column of whole numbers that are all different, and more than this, numbers the records.
 IDENTIFIERS = 1000

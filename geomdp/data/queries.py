@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 POSTGRESQL = ("postgresql://", "postgres://")
-#: Operators of a plan of DuckDB that read texts, whose types DuckDB may find from the values. The
-#: types can be declared for some of these operators.
+#: Operators of a plan of DuckDB that read texts, and those for which types can be declared.
 TEXT_SCAN = re.compile(r'"name": "(READ_(?:CSV|JSON|NDJSON|XLSX)\w*)')
 DECLARABLE = frozenset({"READ_CSV", "READ_JSON", "READ_NDJSON"})
 #: A call in the words of a query that reads a text file, or runs SQL in a text.
@@ -43,8 +42,7 @@ DECLARED = _declaring("read_csv|read_json|read_ndjson", "auto_detect")
 FOLDERS_DECLARED = _declaring(r"read_\w+|parquet_scan", "hive_partitioning|hive_types_autocast")
 #: The word of a token. In some versions of DuckDB a token goes on to the end of a comment.
 WORD = re.compile(r"\"(?:[^\"]|\"\")*\"|\w+|[^\w\s\"]+")
-#: A pattern that can match several folders, and what stands for a pattern that matches folders such
-#: as age=7.
+#: A pattern that can match several folders, and what stands for one that matches such as age=7.
 FOLDERS = re.compile(r"[*?\[].*/", re.DOTALL)
 DIVIDED = "'='"
 #: The definitions of the views and macros of a database.
@@ -62,8 +60,8 @@ UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "I
 UNREADABLE = "42"
 #: The kind of the error at the start of a message of DuckDB.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
-#: Messages with a place: a line of a CSV file, or a line and a column of the query. If the line of
-#: the query is short, DuckDB repeats all of it, and marks the column by ^ in the line below.
+#: Messages with a place: a line of a CSV file, or a line of the query, with ^ below the column if
+#: DuckDB repeats all of it.
 CSV_LINE = re.compile(r"[A-Z][A-Za-z ]{0,40} Error: CSV Error on Line: (\d+)\n")
 QUERY_PLACE = re.compile(r"\nLINE (\d+): (?!\.\.\.)[^\n]*\n( *)\^+\Z")
 
@@ -144,17 +142,12 @@ def _from_duckdb(sql: str, database: str | None, columns: list[str]) -> Iterator
             if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
                 raise RecordsError(ONE_STATEMENT)
             _check_types(connection, sql, database)
-            whole = _subquery(sql)
-            relation = connection.sql(whole)
+            relation = connection.sql(_subquery(sql))
             kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
             check_columns(columns, relation.columns, "the query")
-            names = [
-                f"{_quoted(name)}::VARCHAR AS {_quoted(name)}"
-                if kinds[name] in AS_TEXT
-                else _quoted(name)
-                for name in columns
-            ]
-            chosen = connection.sql(_subquery(sql, ", ".join(names)))
+            quoted = [(name, '"' + name.replace('"', '""') + '"') for name in columns]
+            casts = [f"{q}::VARCHAR AS {q}" if kinds[n] in AS_TEXT else q for n, q in quoted]
+            chosen = connection.sql(_subquery(sql, ", ".join(casts)))
             yield from chosen.to_arrow_reader(CHUNK_ROWS)
             return
     except RecordsError:
@@ -181,10 +174,6 @@ def _statement(sql: str) -> str:
     if [place for place in tokens if place >= end] != semicolons:
         raise RecordsError(ONE_STATEMENT)
     return text[:end].decode()
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _check_types(connection: duckdb.DuckDBPyConnection, sql: str, database: str | None) -> None:
@@ -252,9 +241,8 @@ def _from_postgresql(
         from adbc_driver_manager import Error
         from adbc_driver_postgresql import dbapi
     except ImportError as error:
-        raise RecordsError(
-            'PostgreSQL needs the extra "postgresql": pip install "geomdp[postgresql]"'
-        ) from error
+        install = 'pip install "geomdp[postgresql]"'
+        raise RecordsError(f'PostgreSQL needs the extra "postgresql": {install}') from error
     try:
         server = dbapi.connect(database)
     except Error as error:
@@ -324,8 +312,7 @@ def spill_folder(process: int) -> str:
     if process not in _FOLDERS:
         made = tempfile.mkdtemp(prefix="geomdp-")
         if _FOLDERS.setdefault(process, made) is made:
-            # Forked processes of `multiprocessing` do not run the functions of `atexit`. A process
-            # that is forked later inherits this call but does not run it.
+            # Forked processes of `multiprocessing` do not run the functions of `atexit`.
             Finalize(None, shutil.rmtree, (made,), {"ignore_errors": True}, exitpriority=0)
         else:  # another thread was faster
             os.rmdir(made)

@@ -192,13 +192,11 @@ class Schema:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(f"a schema must have each column once, {repeated} occur more often")
-        impossible, refines = listed(self.impossible, "impossible"), listed(self.refines, "refines")
-        labels = self.labels if impossible or refines else {}
-        patterns = tuple(pattern_of(each, labels) for each in impossible)
-        object.__setattr__(self, "impossible", patterns)
-        refined = tuple(refinement_of(each, labels) for each in refines)
-        object.__setattr__(self, "refines", refined)
-        _ = self.forbidden
+        for key, read in (("impossible", pattern_of), ("refines", refinement_of)):
+            given = listed(getattr(self, key), key)
+            labels = self.labels if given else {}
+            object.__setattr__(self, key, tuple(read(each, labels) for each in given))
+        _ = self.forbidden  # raises an error if no record is possible
 
     def __repr__(self) -> str:
         levels = self.levels
@@ -412,7 +410,15 @@ class Schema:
             ``{"edges": [0, 18, 65], "missing": True}``, a list of categories, or the type ``bool``.
         """
         declared, csv, more = _declarations(columns)
-        schema = cls(*_columns(declared), csv)
+        found, faults = [], []
+        for name, declaration in declared:
+            try:
+                found.append(_column(name, declaration))
+            except ValueError as error:
+                faults.append(str(error))
+        if faults:
+            raise ValueError("\n".join(faults))
+        schema = cls(*split(found), csv)
         return schema.declare(**more) if more else schema
 
     @classmethod
@@ -438,24 +444,19 @@ class Schema:
         if isinstance(missing, str) or not set(missing) <= set(names):
             raise ValueError(f"missing must list columns of the frame, {names}, got {missing!r}")
         types = list(frame.schema.values()) if is_polars(frame) else list(frame.dtypes)
-        return cls(
-            tuple(
-                _column_of_dtype(name, dtype, name in missing)
-                for name, dtype in zip(names, types, strict=True)
-            )
-        )
+        gaps = [name in missing for name in names]
+        return cls(tuple(map(_column_of_dtype, names, types, gaps)))
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as the object of a schema file."""
-        impossible = [{name: list(own) for name, own in each} for each in self.impossible]
-        refines: dict[str, dict[str, dict[str, list[str]]]] = {}
+        document = document_of((*self.columns, *self.skipped), self.csv)
+        if self.impossible:
+            patterns = [{name: list(own) for name, own in each} for each in self.impossible]
+            document["impossible"] = patterns
         for fine, coarse, parts in self.refines:
             inside = {level: list(own) for level, own in parts}
-            refines.setdefault(fine, {})[coarse] = inside
-        stated = {"impossible": impossible, "refines": refines}
-        return document_of((*self.columns, *self.skipped), self.csv) | {
-            key: value for key, value in stated.items() if value
-        }
+            document.setdefault("refines", {}).setdefault(fine, {})[coarse] = inside
+        return document
 
     def to_json(self) -> str:
         """The schema as the text of a schema file, with one line for each column."""
@@ -563,22 +564,6 @@ def _named(position: int, entry: object) -> tuple[object, object]:
     return entry["name"], {key: value for key, value in entry.items() if key != "name"}
 
 
-def _columns(
-    declarations: Sequence[tuple[object, object]],
-) -> tuple[tuple[Column, ...], tuple[SkippedColumn, ...]]:
-    """The declared and the skipped columns; ``ValueError`` with one line for each fault."""
-    found: list[Column | SkippedColumn] = []
-    faults: list[str] = []
-    for name, declaration in declarations:
-        try:
-            found.append(_column(name, declaration))
-        except ValueError as error:
-            faults.append(str(error))
-    if faults:
-        raise ValueError("\n".join(faults))
-    return split(found)
-
-
 def split(
     columns: Sequence[Column | SkippedColumn],
 ) -> tuple[tuple[Column, ...], tuple[SkippedColumn, ...]]:
@@ -645,6 +630,4 @@ def _column_of_dtype(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
         )
     if len(categories) == 0:
         raise ValueError(f"column {name!r} must declare at least 1 category, got 0")
-    return CategoricalColumn(
-        name, tuple(as_text(category) for category in categories), missing=missing
-    )
+    return CategoricalColumn(name, tuple(map(as_text, categories)), missing=missing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -99,12 +98,10 @@ class Tallies:
         return Tallies(self.levels, self.count + other.count, cells)
 
     def table(self, columns: Table) -> IntArray:
-        """Counts of a table, one axis per column; ``ValueError`` if no counted table has them."""
-        (counts,) = self.tables([columns])
-        return counts
+        return self.tables([columns])[0]
 
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """As `table` for several tables. Shared sums are computed once."""
+        """Counts of tables, one axis per column; ``ValueError`` if no counted table has them."""
         by_holder: dict[Table, dict[Table, None]] = {}
         for columns in wanted:
             holder = self.holder(columns)
@@ -159,9 +156,7 @@ class CountedRecords:
         return self.tallies.table(tuple(columns))
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
-        """Counts from which all `tables` follow, counted again if necessary; ``ValueError`` if they
-        cannot be counted again, or the number of records has changed.
-        """
+        """Counts from which all `tables` follow, counted again if necessary and possible."""
         missing = [table for table in tables if self.tallies.holder(table) is None]
         if not missing:
             return self
@@ -228,8 +223,7 @@ def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
     """Number of records with answer 1 (`Marginals`) or -1 (`Parities`), from a table of counts."""
     if isinstance(workload, Marginals):
         return int(counts[(1,) * counts.ndim])
-    odd = [bits for bits in itertools.product((0, 1), repeat=counts.ndim) if sum(bits) % 2]
-    return sum(int(counts[bits]) for bits in odd)
+    return int(counts[np.indices(counts.shape).sum(axis=0) % 2 == 1].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,8 +276,7 @@ def _add_sums(
         _add_sums(counts.sum(axis=axis), smaller, axis, rest, found)
 
 
-# The tables that determine the answers to a workload, and a few large tables that give them: nine
-# tables of blocks of columns give the 45 two-way tables of ten columns.
+# The tables that determine the answers to a workload, and a few large tables that give them
 
 
 #: Tables of at most this many cells (512 KB) stay in the processor's cache while counted.
@@ -292,8 +285,7 @@ CACHED_CELLS = 1 << 16
 MAX_LEVELS = (1 << 16) - 2
 #: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
-#: The table of all columns is counted if it has at most this many cells (8 MB): all others follow
-#: from it, so a mechanism can measure tables that are not in the workload.
+#: The table of all columns, from which all others follow, is counted up to this many cells (8 MB).
 MAX_WHOLE = 1 << 20
 
 Table = tuple[int, ...]
@@ -343,8 +335,7 @@ def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> di
     """The block of each column; `per_table` have at most `CACHED_CELLS` cells, if possible."""
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []
-    # Columns with many levels come first, and each column joins the first block that stays small
-    # enough. The number of blocks is then close to the smallest possible number.
+    # Each column, the largest first, joins the first block that stays small: nearly the fewest.
     for column in sorted(columns, key=lambda column: -levels[column]):
         for block in blocks:
             if math.prod(levels[other] for other in block) * levels[column] <= room:
@@ -602,9 +593,7 @@ def _count_on_cluster(
 def _tally_task(
     part: Source | pd.DataFrame, name: str, read: Read, tables: Sequence[Table]
 ) -> Tallies | str:
-    """The counts of one part, or the message of an error, which must not be raised here: Dask would
-    log it with its arguments, which are records.
-    """
+    """The counts of one part, or the message of an error: Dask would log it with the records."""
     source = part if isinstance(part, Source) else Frame(part)
     try:
         return _tallied(_codes(read, source), read, tables)
