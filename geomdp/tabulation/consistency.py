@@ -49,8 +49,7 @@ from geomdp.tabulation.tasks import Task
 #: sensitivity polytope, in about a hundred steps of 20 ms for this size.
 MAX_ELEMENTS = 1 << 20
 #: Largest cost of one pass over the joint table (`cost_of`) for which tables are fitted: for 2-way
-#: tables, about 2^22 cells. A pass then takes 40 ms on one core. All fits together take as long as
-#: 200 to 400 passes if the tables have at most 2^12 cells, and as some 3000 if they have more.
+#: tables, about 2^22 cells, or 40 ms. All fits take 200 to 400 passes, some 3000 above 2^12 cells.
 MAX_COST = 4e8
 #: Tables are not fitted if the noise of a cell is below this share of the mean cell.
 LEAST_NOISE = 0.02
@@ -248,12 +247,11 @@ def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatAr
 
 
 #: Largest number of nonzero entries of the basis, by an upper bound: 25 MB, and as much for its
-#: transpose. A projection took 4 s for all 3-way tables of 5 columns of 10 levels (1.25 million
-#: entries), and 0.25 s for all 2-way tables of 100 binary columns (79,200).
+#: transpose. A projection took 4 s for all 3-way tables of 5 columns of 10 levels, with 1.25
+#: million.
 MAX_BASIS_ENTRIES = 1 << 21
-#: The penalty s of the first round of `LocalPolytope.nearest`, the factor by which s grows from
-#: round to round, and the largest s. Measured: with s up to 1e4, rounding errors prevent a round
-#: from converging. With s up to 100, the method needs too many rounds.
+#: The penalty s of the first round of `LocalPolytope.nearest`, its growth from round to round, and
+#: its largest value: at 1e4, rounding errors prevent convergence; at 100, rounds are too many.
 FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 1.0, 3.0, 1e3
 #: Largest number of rounds of `LocalPolytope.nearest` (10 to 30 suffice), of Newton steps in a
 #: round (1 to 10), and of conjugate gradient steps for one Newton step (20 to 40).

@@ -257,10 +257,8 @@ class Regression:
 def _least_squares(
     mechanism: Covariance, noisy: FloatArray, places: IntArray, means: FloatArray, confidence: float
 ) -> FloatArray:
-    """Coefficient, deviation by noise, deviation by sampling and half-width: (predictors + 1, 4).
-
-    `places` are the indices of the predictors and, last, of the target; `means` are their means, in
-    units of mapped columns but from the origin of the columns. The last row is the intercept.
+    """Coefficient, deviation by noise, deviation by sampling and half-width: (predictors + 1, 4),
+    of `places` (predictors, last the target) with `means` from the origin; last, the intercept.
     """
     d = mechanism.workload.d
     matrix = unsvec(noisy[d:]) - np.outer(noisy[:d], noisy[:d])

@@ -47,11 +47,10 @@ Pair = tuple[Table, float, slice, float]
 
 
 class JointTables:
-    """The map A from distributions p on a product of columns to the cells of tables (m,).
+    """The map A from distributions p on a product of columns to the weighted cells of tables (m,).
 
-    The cells of a table are multiplied by its weight. Columns are joined if a table contains both;
-    p is a product over the sets of joined columns. With `possible`, p is on the combinations of
-    levels that are possible, and A gives the possible cells.
+    Columns are joined if a table contains both; p is a product over the sets of joined columns.
+    With `possible`, p is on possible combinations of levels, and A gives the possible cells.
     """
 
     def __init__(
@@ -98,10 +97,8 @@ class JointTables:
     def sample(
         self, scores: FloatArray, count: int, rng: np.random.Generator
     ) -> dict[str, npt.NDArray[np.intp]]:
-        """Levels (count,) of each column, for combinations drawn from p as in `fitted`.
-
-        A combination of joined columns is drawn count p times, rounded up or down at random:
-        sorted positions are one record apart, which keeps tables closer to A p than independent
+        """Levels (count,) of each column, for combinations drawn from p as in `fitted`: count p
+        times, rounded up or down at random, which keeps tables closer to A p than independent
         draws. The order of the records is random, and sets of joined columns are independent.
         """
         found: dict[str, npt.NDArray[np.intp]] = {}
@@ -135,8 +132,8 @@ class JointTables:
 class _Joined:
     """Tables of joined columns, whose joint table is an array (left, right) of two groups of them.
 
-    A table is a product of indicators of its left and of its right columns. So A and A^T are
-    matrix products. The joint table is gone through in blocks of rows and is not stored.
+    A table is a product of indicators of its left and of its right columns, so A and A^T are
+    matrix products, in blocks of rows of the joint table, which is not stored.
     """
 
     def __init__(self, tables: Sequence[Table]) -> None:
@@ -144,8 +141,7 @@ class _Joined:
         self.shape = (math.prod(left.values()), math.prod(right.values()))
         #: The columns, and those of each table with its cells.
         self._sizes, self._cells = {**left, **right}, []
-        # Tables with columns in both groups need matrix products, one for each left part. Tables of
-        # left columns need the sums of the rows of the joint table only.
+        # Tables of left columns need the sums of the rows of the joint table only.
         self._crossed, self._left_only = [], []
         inner, indicators_of = dict[tuple[str, ...], slice](), dict[tuple[str, ...], FloatArray]()
         indicators, height, start = [np.zeros((0, self.shape[0]))], 0, 0
@@ -385,7 +381,6 @@ class Tree:
         apart = _departure(noisy[place].reshape(product.shape) / weight - product)
         square = float(np.sum(apart**2))
         # Stein's estimate needs a continuous function of y, so the departure is 0 at the limit.
-        # Cells are at least as large as the smaller of noise and product.
         signal = 1 - 2 * noise / square if square > 2 * noise else 0.0
         least = np.minimum(product, math.sqrt(noise / product.size))
         cells = np.maximum(product + signal * apart, least)
@@ -514,10 +509,8 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The fitted cells (m,), their distribution, and an estimate of the error.
-
-    `estimated_rmse` estimates (E ||answers - truth||^2 / m)^(1/2) from the release alone, by Stein.
-    It is unbiased for Gaussian noise and weights that were fixed before, and a guide otherwise.
+    """The fitted cells (m,), their distribution, and Stein's estimate of (E ||answers - truth||^2 /
+    m)^(1/2), unbiased for Gaussian noise and weights that were fixed before, a guide otherwise.
     """
 
     answers: FloatArray
@@ -527,10 +520,8 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Trial:
-    """A fit A p (m,), the scores of p, and E <Z, D Z> / E ||Z||^2 for the derivative D by y.
-
-    `risk` is Stein's estimate of ||answers - truth||^2, infinite if the search did not converge;
-    `odds` is the weight that it has besides.
+    """A fit A p (m,), the scores of p, E <Z, D Z> / E ||Z||^2 for the derivative D by y, Stein's
+    estimate `risk` of ||answers - truth||^2 (infinite for a failed search), and a further weight.
     """
 
     answers: FloatArray
@@ -541,16 +532,15 @@ class Trial:
     odds: float = 1.0
 
 
-#: The values of kappa that are tried. The largest gives the prior. The priors hardly matter for the
-#: small ones, which are tried for one of them.
+#: The values of kappa that are tried: the largest gives the prior; small ones are tried for one.
 LARGE, SMALL = (1e6, 3000.0, 1000.0, 300.0, 100.0), (30.0, 10.0, 3.0)
 #: A fit has the weight e^(-risk / (16 s^2)). From 8 on, the mean of linear fits is proved to err
 #: little more than the best one, for Gaussian noise (Dalalyan and Salmon 2012). The squared length
 #: of the noise of a norm, and with it each estimate, has about twice the variance.
 TEMPERATURE = 16.0
-#: The weight of uniform tables over that of another fit of the same risk. So they have four fifths
-#: of the weight before the release: where noise hides all else, estimates differ by more than the
-#: error of uniform tables. Others lose at most 16 s^2 log 75 by it (Leung and Barron 2006).
+#: The weight of uniform tables over that of another fit of the same risk: four fifths in all, as
+#: where noise hides all else, estimates differ by more than the error of uniform tables. Others
+#: lose at most 16 s^2 log 75 by it (Leung and Barron 2006).
 UNIFORM_ODDS = 60.0
 #: No smaller kappa is tried if a weight is e^-2.5 times the largest one for a larger kappa.
 LARGEST_RISE = 2.5
@@ -566,8 +556,8 @@ DRAWN_CELLS = 2048
 ROUNDED = 1e-5
 #: The change of y, as a share of a draw of the noise, that gives the derivative of the prior.
 SHARE = 0.05
-#: Conjugate gradients for Stein's estimate end at a residual of this share of the draw. It adds at
-#: most the square of it, 1% of the noise, to an estimated squared error.
+#: Conjugate gradients for Stein's estimate end at a residual of this share of the draw, which adds
+#: at most its square to an estimated squared error.
 RESIDUAL = 0.1
 #: Scores (m,) of a prior for noisy cells (m,).
 Prior = Callable[[FloatArray], FloatArray]
@@ -603,8 +593,7 @@ class Fits:
         tree = Tree(joint, self._draws)
         #: The priors: uniform, and a tree.
         self._priors: tuple[Prior, Prior] = (np.zeros_like, tree.scores)
-        #: Whether the draws show the noise of all columns. Rare noise on whole numbers may be 0 in
-        #: all of them; then there is no estimate of the error.
+        #: Whether the draws show the noise of all columns: else there is no estimate of the error.
         self.shows_noise = tree.shows_noise
 
     def best(self, noisy: FloatArray) -> Chosen | None:

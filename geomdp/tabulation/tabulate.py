@@ -188,12 +188,14 @@ def release(
         raise ValueError(f"max_rows_per_person must be that of the plan, {said}")
     if unbiased and projected:
         raise ValueError("give either unbiased or projected: projected answers are biased")
-    wanted = _privacy(epsilon, privacy)
-    claim = Guarantee(
-        wanted, adjacency, Exact(), max_rows_per_person=max_rows_per_person, person=person
-    )
+    if (epsilon is None) == (privacy is None):
+        raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
+    asked_for = privacy if epsilon is None else PureDP(epsilon)
+    assert asked_for is not None  # one of both is given
+    rows = max_rows_per_person
+    claim = Guarantee(asked_for, adjacency, Exact(), max_rows_per_person=rows, person=person)
     require_budget(ledger, claim, task.caveat, rng, "release")
-    wanted = member_privacy(wanted, max_rows_per_person or 1)
+    wanted = member_privacy(asked_for, rows or 1)
     LOG.info("reading records")
     counted = count_records(
         source_of(records),
@@ -201,7 +203,7 @@ def release(
         task.workload,
         client=client,
         person=person,
-        max_rows_per_person=max_rows_per_person,
+        max_rows_per_person=rows,
     )
     chosen_n = number_of_records(n, adjacency, counted.count)
     LOG.info("preparing the mechanism")
@@ -252,15 +254,6 @@ def _additive(mechanism: Mechanism) -> AdditiveMechanism:
             f"answers, not {mechanism!r}"
         )
     return additive
-
-
-def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
-    """The guarantee from `epsilon` or `privacy`; ``ValueError`` if both or none are given."""
-    if epsilon is not None and privacy is None:
-        return PureDP(epsilon)
-    if privacy is not None and epsilon is None:
-        return privacy
-    raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
 
 
 def number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
@@ -652,10 +645,8 @@ class Tabulation:
         return ways.asked_by(way, task.ways, task.schema.labels, self.names)
 
     def __repr__(self) -> str:
-        shown = [
-            f"  {label}: {answer:.4g}"
-            for label, answer in zip(self.task.labels[:SHOWN], self.answers, strict=False)
-        ]
+        pairs = zip(self.task.labels[:SHOWN], self.answers, strict=False)
+        shown = [f"  {label}: {answer:.4g}" for label, answer in pairs]
         if self.has_intervals:
             errors = self.noise_std[:SHOWN]
             shown = [f"{line} ± {error:.2g}" for line, error in zip(shown, errors, strict=True)]
@@ -677,10 +668,8 @@ class Tables(Mapping[tuple[str, ...], "pd.DataFrame | pd.Series[float]"]):
 
     def __init__(self, tabulation: Tabulation) -> None:
         self._answers, shown = tabulation.answers, tabulation.task.shown
-        self._places = {
-            table.columns: (place, table)
-            for place, table in zip(places_of(shown), shown, strict=True)
-        }
+        placed = zip(places_of(shown), shown, strict=True)
+        self._places = {table.columns: (place, table) for place, table in placed}
 
     def __getitem__(self, columns: tuple[str, ...]) -> pd.DataFrame | pd.Series[float]:
         import pandas as pd

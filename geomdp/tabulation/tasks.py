@@ -177,7 +177,9 @@ class WorkloadKind:
 
 def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     """The task that the specification `spec` describes; ``ValueError`` names the wrong part."""
-    name, colon, argument = _parts(spec)
+    if not isinstance(spec, str):
+        raise ValueError(f"workload must be text such as 'marginals:2', got {spec!r}")
+    name, colon, argument = spec.partition(":")
     kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)
     if kind is None:
         known = ", ".join(kind.usage for kind in WORKLOAD_KINDS)
@@ -187,18 +189,9 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     return kind.build(columns, argument)
 
 
-def _parts(spec: str) -> tuple[str, str, str]:
-    """Name, colon and argument of a specification; ``ValueError`` if it is not text."""
-    if not isinstance(spec, str):
-        raise ValueError(f"workload must be text such as 'marginals:2', got {spec!r}")
-    return spec.partition(":")
-
-
 def _number(argument: str, name: str, maximum: int | None = None) -> int:
     """The number in a specification; ``ValueError`` if it is no whole number in range."""
-    given: Any = argument
-    if argument.isascii() and argument.isdigit():
-        given = int(argument)
+    given: Any = int(argument) if argument.isascii() and argument.isdigit() else argument
     return whole(given, name, maximum=maximum)
 
 
@@ -208,10 +201,6 @@ def _limit(n_queries: int, spec: str, largest: int = MAX_QUERIES) -> None:
             f"workload {spec} must have at most {largest} queries, got {n_queries}: "
             "choose fewer columns or a smaller K"
         )
-
-
-def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:
-    return Table(names, tuple(tuple(columns[name]) for name in names))
 
 
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
@@ -306,7 +295,7 @@ def _products(
     else:
         workload = ChosenTables(sizes, tables, weights)
     given = None if weights is None else workload.weights
-    made = tuple(_table(shown, table) for table in crossed)
+    made = tuple(Table(own, tuple(tuple(shown[name]) for name in own)) for own in crossed)
     cells, products = ((), made) if asked else (made, ())
     return Task(workload, tuple(columns), described, named, cells, given, None, products, asked)
 
@@ -439,11 +428,11 @@ def task_of(
             f"got {len(given)}"
         )
     checked = [positive(weight, "weights") for weight in given]
-    if len(checked) == len(asked):
-        if len(parts) == 1:
-            return _possible(replace(parts[0], schema=schema.select(parts[0].columns)))
-        checked = np.repeat(checked, counts).tolist()
-    task = _mixed(schema, parts, checked)
+    if len(asked) == len(checked) == 1:
+        task = parts[0]
+    else:
+        each = np.repeat(checked, counts).tolist() if len(checked) == len(asked) else checked
+        task = _mixed(schema, parts, each)
     return _possible(replace(task, schema=schema.select(task.columns)))
 
 
@@ -451,7 +440,7 @@ def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
     if not isinstance(asked, str) and any("[" in str(text) for text in {*asked} - {*schema.names}):
         asked, columns = f"tables:{'*'.join(asked)}", None
     if isinstance(asked, str):
-        name, _, argument = _parts(asked)
+        name, _, argument = asked.partition(":")
         real = any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
         for column in schema.real_columns:
             if f",{column.name}[" in "," + argument.replace("*", ",").replace(" ", ""):

@@ -94,8 +94,7 @@ def scale_of(levels: Sequence[str]) -> tuple[FloatArray, float, float, FloatArra
 
 
 def _mean_rows(levels: Sequence[str]) -> Workload:
-    # Scaled to [-1, 1], a total changes by as much as a count, whatever the units are, and the
-    # change is the least for this middle.
+    # Scaled to [-1, 1], a total changes by as much as a count, and least for this middle.
     return Explicit(np.stack([np.ones(len(levels)), scale_of(levels)[0]]))
 
 
@@ -206,8 +205,7 @@ def quantiles_of(
         bounds = spans(levels)
         ends = [(a, a) for a in levels] if bounds is None else bounds.tolist()
         texts = []
-        for own in places.T:
-            # True prefixes increase, so each bound also holds for larger or for smaller levels.
+        for own in places.T:  # true prefixes increase, so bounds hold for other levels, too
             least = np.maximum.accumulate(lows[own])
             most = np.minimum.accumulate(highs[own][::-1])[::-1]
             fitted = np.asarray(scipy.optimize.isotonic_regression(answers[own]).x)
