@@ -10,6 +10,7 @@ import json
 import math
 import os
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -58,11 +59,10 @@ NAMED = 3
 
 def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     """The sentences about the best candidate, the first of `ranked`."""
-    best = ranked[0]
-    proved = _by_prediction(ranked)
-    said = []
+    best, proved, said = ranked[0], ranked, []
     if best.step is FITTED:
-        rival = proved[0]
+        rival = next(trial for trial in ranked[1:] if not math.isnan(trial.simulated))
+        proved = [rival, *(trial for trial in ranked[1:] if trial is not rival), best]
         said.append(
             f"{best.name} is advised because it errs less than {rival.name} in simulated releases "
             f"on uniform data, {best.simulated:.4g} per query instead of {rival.simulated:.4g}, "
@@ -102,14 +102,6 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     return said
 
 
-def _by_prediction(ranked: list[Built]) -> list[Built]:
-    """The ranking, but a best candidate with the step `FITTED` is last, and its rival is first."""
-    if ranked[0].step is not FITTED:
-        return ranked
-    rival = next(trial for trial in ranked[1:] if not math.isnan(trial.simulated))
-    return [rival, *(trial for trial in ranked[1:] if trial is not rival), ranked[0]]
-
-
 def _aside(ranked: list[Built]) -> str:
     """A remark on another candidate with a slightly lower prediction; empty if there is none."""
     best = ranked[0].prediction.value
@@ -131,15 +123,11 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
     widest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     alone = noise.predicted_rmse.value
     sizes = f"With {setting.n} records the noise alone is {alone:.4g} per query"
-    try:
-        dimension = workload.affine_hull().dimension
+    with suppress(WorkloadSizeError):  # too large to find the dimension
+        dimension = plural(workload.affine_hull().dimension, "dimension")
         answers = plural(workload.n_queries, "answer")
-        sizes = f"The workload has {answers}, in {plural(dimension, 'dimension')}. {sizes}"
-    except WorkloadSizeError:
-        pass  # the workload is too large to find the dimension
-    if widest == 0:
-        # If all elements have the same answers, the workload is allowed under add/remove, where the
-        # answers tell the number of records.
+        sizes = f"The workload has {answers}, in {dimension}. {sizes}"
+    if widest == 0:  # under add/remove, answers tell the number of records
         return f"{sizes}; all data sets of {setting.n} records have the same answers."
     sizes += (
         f", which is {alone / widest:.2g} times the largest difference between the answers of two "

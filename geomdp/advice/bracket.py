@@ -40,11 +40,10 @@ if TYPE_CHECKING:
 
 # The lower side, by packings, guesses and lines, alone and combined
 
-#: Separation factors c that are tried besides the factor of the metric. For the target error alpha,
-#: the answers of packed data sets are at least c alpha apart. Every factor gives a valid bound.
-#: From M data sets, it is proportional to (ln(M - 1) + log_odds) / c, with the `log_odds` of the
-#: metric for c. The best c is 4 for about 8 data sets (for `RMS`, 2 sqrt(2) for about 56), and less
-#: for more.
+#: Separation factors c that are tried besides the factor of the metric: answers of packed data sets
+#: are at least c alpha apart. From M data sets, each gives a bound proportional to
+#: (ln(M - 1) + log_odds) / c. The best c is 4 for about 8 data sets (for `RMS`, 2 sqrt(2) for about
+#: 56), and less for more.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
 #: Effort of a search among data sets of one element: with the smallest `pool`, no random multisets
@@ -84,7 +83,10 @@ def _arguments(
 ) -> dict[str, Callable[[], Bound]]:
     """All methods that prove lower bounds, by name. They raise an error if they do not apply."""
     alpha, metric, adjacency = question.alpha, question.metric, question.adjacency
-    forms = _forms(question)
+    # The question with its own separation factor, then with each of the others.
+    factors = dict.fromkeys((metric.separation, *FACTORS))
+    metrics = (replace(metric, separation=factor) for factor in factors)
+    forms = tuple(replace(question, metric=own) for own in metrics)
 
     def codes() -> Bound:
         if not isinstance(workload, Marginals):
@@ -116,13 +118,6 @@ def _pure(question: Problem) -> dict[str, Any]:
     """Arguments of a bound for pure privacy; `SideConditionError` for any other guarantee."""
     own = {"alpha": question.alpha, "metric": question.metric, "adjacency": question.adjacency}
     return {"epsilon": question.pure_epsilon, **own}
-
-
-def _forms(question: Problem) -> tuple[Problem, ...]:
-    """Copies of the question: first with its own separation factor, then with each of `FACTORS`."""
-    factors = dict.fromkeys((question.metric.separation, *FACTORS))
-    metrics = [replace(question.metric, separation=factor) for factor in factors]
-    return tuple(replace(question, metric=metric) for metric in metrics)
 
 
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
@@ -173,9 +168,8 @@ def _together(found: list[Bound], other: Sequence[Rung]) -> Bound:
 
 # Upper bounds on the error of a mechanism in three measures, for every data set of n records
 
-#: Two bounds whose ratio differs from 1 by less than this share count as equal. The duality gap
-#: that predictions of projections include is mostly a smaller share. It can be larger for tiny
-#: noise.
+#: Two bounds whose ratio differs from 1 by less than this share count as equal: mostly more than
+#: the duality gap that predictions of projections include.
 TELLS_APART = 1e-5
 #: Largest number of draws for the expected largest coordinate of a noise. The confidence limit is
 #: then 1% to 3% above the mean.
@@ -184,9 +178,8 @@ MAXIMUM_DRAWS = 2048
 
 @dataclass(frozen=True)
 class ErrorLimit:
-    """An upper bound on the error per query for all data sets of n records, and its reason.
-
-    If it is `simulated`, it uses an upper confidence limit from public draws.
+    """An upper bound on the error per query for all data sets of n records, and its reason; if it
+    is `simulated`, it uses an upper confidence limit from public draws.
     """
 
     value: float
@@ -215,9 +208,8 @@ def _root_limit(mechanism: Mechanism) -> ErrorLimit:
 def _mean_limit(mechanism: Mechanism) -> ErrorLimit:
     """Bound on E Y for the l2 error Y, from a bound on its root mean square (E Y^2)^(1/2) >= E Y.
 
-    K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
-    radius R. Since (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by
-    ((r + 1) / (r + 2))^(1/2). A `KnownSizes` noise Z states a bound on E ||Z||_2 itself.
+    K-norm noise in dimension r is R U for a uniform point U of the body and an independent radius R
+    with (E R)^2 = (r + 1) / (r + 2) E R^2. A `KnownSizes` noise states a bound itself.
     """
     limit = _root_limit(mechanism)
     if not isinstance(mechanism, AdditiveMechanism):
@@ -254,13 +246,12 @@ def _largest_limit(mechanism: Mechanism) -> ErrorLimit:
 def _largest_noise(noise: Noise) -> ErrorLimit:
     """Upper bound on E max over i of |Z_i| for the noise Z on sums, before the division by n.
 
-    It is the smaller of a proved bound and `expected_support_bound`, because the largest |z_i| is
-    the support function of the cross-polytope at z. The second is a confidence limit by Student's t
-    for log-concave noise. Let Y be the largest |Z_i|, and q = Pr[Y > t]. Then E Y - E min(Y, t) is
-    at most 2 t q / ln(1 / q) (Guedon 1999), 0.3% of t for q = 14 / 2048. For larger q, 2048 draws
-    are all below t with probability less than 1e-6. Only the proved bound is used for Gaussian
-    noise, where the second can be too small with a probability above 1e-6, and for Laplace noise,
-    where it is exact.
+    It is the smaller of a proved bound (alone for Gaussian noise, where the other can be too small,
+    and for Laplace noise, where it is exact) and `expected_support_bound`, as the largest |z_i| is
+    the support function of the cross-polytope at z: a confidence limit by Student's t for
+    log-concave noise. Let Y be the largest |Z_i|, and q = Pr[Y > t]. Then E Y - E min(Y, t) is at
+    most 2 t q / ln(1 / q) (Guedon 1999), 0.3% of t for q = 14 / 2048; for larger q, 2048 draws are
+    all below t with probability less than 1e-6.
     """
     proved = expected_maximum(noise)
     limit = ErrorLimit(proved, "the expected largest coordinate of its noise")
@@ -303,9 +294,8 @@ SIMULATED = (
 
 
 def upper_bounds(workload: Workload, question: Problem) -> tuple[list[Bound], dict[str, str]]:
-    """Upper bounds from every mechanism, best first, and the reasons why others give none.
-
-    JL mechanisms are left out, because their proved error is only an average over the random map.
+    """Upper bounds from every mechanism, best first, and the reasons why others give none: the
+    proved error of JL mechanisms, for example, is only an average over the random map.
     """
     privacy, alpha, metric = question.guarantee, question.alpha, question.metric
     adjacency = question.adjacency

@@ -120,13 +120,11 @@ OWN_DEFINITIONS: dict[Guarantees, tuple[type, ...]] = {
 class Candidate:
     """A mechanism that the advisor compares with others.
 
-    `check` and `build` raise `InapplicableError` if the mechanism does not apply, and
-    `UntriedError` before a step that costs more than the budget. `useful` raises them if the
-    mechanism need not be compared. The set-up takes `share` times `axes_work`. Without `build`,
-    the class `kind` is called. `suits` is a sentence that begins with "It" or "Its". With
-    `depends_on_n`, the candidate is built after the others. `log_concave` noise is also symmetric;
-    `projection_floor` holds only for such noise. By default, `name` and `flag` are those of `kind`,
-    such as TightCone and tight-cone.
+    `check` and `build` (by default `kind`) raise `InapplicableError` if it does not apply, and
+    `UntriedError` before a step that costs more than the budget, `useful` if it need not be
+    compared. The set-up takes `share` times `axes_work`. `suits` is a sentence on "It" or "Its".
+    With `depends_on_n`, the candidate is built after the others. `log_concave` noise is also
+    symmetric, as `projection_floor` needs. `name` and `flag` are by default those of `kind`.
     """
 
     kind: type[Mechanism]
@@ -176,9 +174,8 @@ class Candidate:
 
 # When candidates apply, and when they differ from others
 
-#: An outer slab body (an intersection of slabs around a body) is refined up to this dimension of
-#: the answers' hull, and this product of the dimension and the size of the universe. Measured: 7 s
-#: for 1024 elements in dimension 55, and 60 s for 1600 in dimension 132.
+#: An outer body of slabs is refined up to this dimension of the answers' hull, and this product of
+#: dimension and size of the universe: 7 s for 1024 elements in dimension 55, 60 s for 1600 in 132.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest dimension in which the best ellipsoid is computed numerically. Measured: 3 s in dimension
 #: 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
@@ -242,9 +239,9 @@ def lattice_box_differs(setting: Setting) -> None:
         )
 
 
-#: Costs of Gaussian noise on residuals, differences of counts along columns of a table: bytes per
-#: cell of a table and per set of columns within a table, and operations per cell and per set. The
-#: set-up takes a second for all 3-way tables of 100 binary columns, with 1.3 million cells.
+#: Costs of Gaussian noise on residuals: bytes per cell of a table and per set of columns within
+#: one, and operations per cell and per set. The set-up takes a second for all 3-way tables of 100
+#: binary columns, with 1.3 million cells.
 RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 
 
@@ -269,9 +266,7 @@ LISTED_ENTRY = 64
 
 def check_cone(setting: Setting) -> None:
     levels = pair_levels(setting.workload)
-    if levels is not None and max(levels) > 2:
-        # Only tables with a column of more than two levels (values) need a moment body. The body of
-        # all other tables is an elliptope (a set of correlation matrices).
+    if levels is not None and max(levels) > 2:  # the body of binary tables is an elliptope
         _check_moment_body(setting, levels)
     if cone_lift(setting.workload) is None:
         raise InapplicableError("no body with an exact sampler is known to contain the answers")
@@ -283,8 +278,7 @@ def check_tight_cone(setting: Setting) -> None:
         raise InapplicableError("the answers are not linear in tables of two columns")
     _check_moment_body(setting, levels)
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
-    # An event says that a column has a certain level. The two events of a column with two levels
-    # are complements, so only one event is counted.
+    # An event says that a column has a certain level; those of a binary column are complements.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     if work <= MAX_WORK and triples <= MAX_TRIPLES:  # else nothing cuts the body
@@ -309,13 +303,12 @@ def knorm_exact(setting: Setting) -> AdditiveMechanism:
 def check_knorm(setting: Setting) -> None:
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         return
-    # Take the dimension from the workload, which often knows it in closed form. Computing the
-    # dimension from the points of the body would take seconds.
+    # The workload often knows the dimension in closed form.
     size, dimension = setting.workload.universe.size, setting.workload.affine_hull().dimension
     large = size is None or size * dimension > MAX_REFINED
     if large or dimension > MAX_REFINED_DIMENSION:
         raise UntriedError(
-            f"its outer slab body would take too long to refine: the universe has "
+            "its outer slab body would take too long to refine: the universe has "
             f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
             f"the limit is {MAX_REFINED} for the product and {MAX_REFINED_DIMENSION} for the "
             "dimension"
@@ -343,11 +336,9 @@ def knorm_differs(setting: Setting) -> None:
 
 def check_ellipsoid(setting: Setting) -> None:
     dimension = setting.workload.affine_hull().dimension
-    # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
-    symmetric = isinstance(
-        setting.workload, workloads.MarginalTables | workloads.Marginals | workloads.Parities
-    )
-    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
+    # Symmetry gives the best ellipsoid of these in closed form.
+    symmetric = workloads.MarginalTables | workloads.Marginals | workloads.Parities
+    if dimension > MAX_ELLIPSOID_DIMENSION and not isinstance(setting.workload, symmetric):
         raise UntriedError(
             "the best ellipsoid would take too long to find: the answers have dimension "
             f"{dimension}, and the limit is {MAX_ELLIPSOID_DIMENSION}"
@@ -372,14 +363,13 @@ def pure_matrix_differs(setting: Setting) -> None:
 # Candidates that first reduce the answers, to fewer dimensions or to a few points (a net). If the
 # error of the reduction alone is not below the least so far, nothing else is set up.
 
-#: Largest number of points of a net. With more points, the noise would hardly be smaller than for
-#: all answers.
+#: Largest number of points of a net. With more, noise would hardly be smaller than for all answers.
 MAX_NET = 32
-#: Number of random elements whose answers give a lower bound on the rounding error of every net,
-#: before all answers are listed; for many queries, fewer elements with this many answers (32 MB).
+#: Number of random elements whose answers give a lower bound on the rounding error of every net;
+#: for many queries, fewer elements with this many answers (32 MB).
 SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
-#: Largest dimension of the answers' hull for which JL is tried. About ten maps are tried, and the
-#: set-up of the noise for one map takes tenths of a second in this dimension.
+#: Largest dimension of the answers' hull for which JL is tried, where a set-up takes tenths of a
+#: second for each of about ten maps.
 MAX_JL_DIMENSION = 512
 #: Number of random directions over which `gaussian_width` averages.
 WIDTH_DIRECTIONS = 4096
@@ -400,8 +390,7 @@ def jl(setting: Setting) -> Mechanism:
         *([theorem] if theorem < effective else []),
     }
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
-    # The distortion grows with the Gaussian width of the set of answers. Try width 0 first, because
-    # estimating the width is slow.
+    # The distortion grows with the Gaussian width of the answers, whose estimate is slow.
     setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
     if effective > MAX_JL_DIMENSION:
         raise UntriedError(f"its maps would take too long in dimension {effective}")
@@ -410,13 +399,9 @@ def jl(setting: Setting) -> Mechanism:
     width = width_limit(sensitivity_polytope(workload))
     setting.check_floor("distortion alone", distortion_bound(width, diameter, max(sizes)) / root)
     inner = knorm_exact(setting)
-    rng = np.random.default_rng(PUBLIC_SEED)
-    able = [
-        rows
-        for rows in sorted(sizes, reverse=True)
-        if distortion_bound(width, diameter, rows) / root < setting.least
-    ]
-    # All trial maps and the new map are successive draws of one generator.
+    rng = np.random.default_rng(PUBLIC_SEED)  # its draws are all trial maps, and then the new map
+    falling = sorted(sizes, reverse=True)
+    able = [d for d in falling if distortion_bound(width, diameter, d) / root < setting.least]
     return mechanisms.JL(inner, best_dimension(inner, dict.fromkeys(able, rng)), rng)
 
 
@@ -432,8 +417,8 @@ def coarse(setting: Setting) -> Mechanism:
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
     # The first s points are at least radii[s - 1] apart, and every answer is within radii[s] of
-    # one. With a separation between the two, which needs radii[s] < radii[s - 1], `Coarse` finds
-    # the net of the first s points. For each power of 2, take the largest such s up to this power.
+    # one: with a separation between the two, `Coarse` finds the net of the first s points. For each
+    # power of 2, take the largest such s up to this power.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})
@@ -453,10 +438,8 @@ def coarse(setting: Setting) -> Mechanism:
 
 
 def _rounding_floor(workload: Workload) -> float:
-    """A lower bound, for every net of `MAX_NET` points, on the largest distance of an answer to it.
-
-    Of 33 answers that are pairwise t apart, two have the same nearest point in a net of 32, and one
-    of them is at least t / 2 away from it.
+    """A lower bound, for every net of `MAX_NET` points, on the largest distance of an answer to it:
+    of 33 answers that are pairwise t apart, two have the same nearest of 32 points.
     """
     count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
     if count <= MAX_NET:
@@ -485,8 +468,7 @@ def _lengths(rows: FloatArray) -> FloatArray:
 
 #: Names of two candidates.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
-#: All candidates, the simplest first. If candidates are equal by all other rules of the ranking,
-#: the first one wins.
+#: All candidates, the simplest first, which wins if all other rules of the ranking find them equal.
 CANDIDATES = (
     Candidate(
         kind=mechanisms.Laplace,

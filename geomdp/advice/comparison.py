@@ -70,12 +70,11 @@ KNOWN = 0.9
 def projection_floor(noisy: AdditiveMechanism) -> float:
     """A lower bound on the prediction of `Projected`, per query; 0 for more than 2048 queries.
 
-    Let Z be the noise on the sums of the m answers over n records. Let K be the convex hull of the
-    answers of all elements, with support function h_K. The prediction is at least (s / m)^(1/2),
-    where s is the least of E ||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K. For
-    symmetric Z and any two points q, q' of K, E h_K(Z) >= E |<Z, q - q'>| / 2, and for log-concave
-    Z this is at least (Var <Z, q - q'> / 8)^(1/2), with equality for the Laplace distribution.
-    Neither property of Z is checked (Barlow-Marshall-Proschan 1963; JL-L13, JL-L13b).
+    For the noise Z on the sums of m answers over n records and the hull K of all answers, with
+    support function h_K, the prediction is at least (s / m)^(1/2), where s is the least of
+    E ||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K. For symmetric log-concave Z, which
+    is not checked, and any q, q' in K, E h_K(Z) >= E |<Z, q - q'>| / 2 >=
+    (Var <Z, q - q'> / 8)^(1/2) (Barlow-Marshall-Proschan 1963; JL-L13, JL-L13b).
     """
     workload, m = noisy.workload, noisy.workload.n_queries
     if m > MAX_QUERIES:
@@ -98,8 +97,7 @@ def _widest(workload: Workload, covariance: FloatArray | None = None) -> float:
 # Building the mechanism of each candidate
 
 #: Work of the set-ups of all purely private noises for tables, divided by `axes_work`. By default
-#: they are tried beside Gaussian noise for all pair tables of up to 28 binary columns, where they
-#: take 1.2 s. They would take 2 s for 40 columns and 13 s for 100, where Gaussian noise is better.
+#: they are tried beside Gaussian noise for pair tables of up to 28 binary columns, in 1.2 s.
 PURE_TABLES_SHARE = 8.0
 #: Errors of a set-up after which a mechanism cannot release.
 CANNOT_RELEASE = (WorkloadSizeError, MissingOracle, MemoryError)
@@ -144,9 +142,8 @@ def _name(candidate: Candidate, step: Step | None) -> str:
 
 @dataclass
 class Trials:
-    """The candidates that apply to a setting, in the order of trial, and why others do not.
-
-    The names in `untried` are those in `refused` that may apply, but cost too much to try.
+    """The candidates that apply to a setting, in the order of trial, and why others are `refused`,
+    of which those `untried` may apply, but cost too much to try.
     """
 
     setting: Setting
@@ -242,13 +239,13 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
 
 def _check_projection(noisy: Built, setting: Setting) -> None:
     """Raise an error if projections are useless, impossible or would take too long."""
-    workload, diameter = setting.workload, setting.workload.l2_diameter()
-    if diameter == 0:
+    workload = setting.workload
+    if workload.l2_diameter() == 0:
         raise InapplicableError(f"all data sets of {setting.n} records have the same answers")
     setting.check_public_count()
     tried_projector(reachable_body(workload), setting.adjacency)
-    spread = noisy.prediction.value * math.sqrt(workload.n_queries) / diameter
-    setting.check_cost("projection in each release", work=projection_work(workload, spread))
+    work = projection_work(workload, _spread(noisy.mechanism))
+    setting.check_cost("projection in each release", work=work)
 
 
 # A lower bound on the error of all purely private noise, from the error of Gaussian noise.
@@ -285,11 +282,10 @@ MOST_EPSILON = 300.0
 
 
 def pure_noise_floor(trials: Trials, epsilon: float) -> float:
-    """A lower bound, per query, on the predictions of epsilon-DP noise, projected or not.
+    """A lower bound, per query, on predictions of epsilon-DP noise, projected or not; 0 if none.
 
-    As in `projection_floor`, a projection errs by at least (s / m)^(1/2), where the inequalities
-    above this function bound the first two of the three numbers. Under add/remove, q - q' is the
-    sum of two differences of neighbours, so epsilon counts twice. If it is not known, it is 0.
+    As in `projection_floor`, with the inequalities above for the first two of the three numbers.
+    Under add/remove, q - q' is a sum of two differences of neighbours, so epsilon counts twice.
     """
     setting = trials.setting
     if isinstance(setting.privacy, PureDP) or epsilon > MOST_EPSILON:
@@ -354,15 +350,16 @@ def rank(built: list[Built]) -> list[Built]:
     if not built:
         return []
     first = min((trial.prediction for trial in built), key=lambda prediction: prediction.value)
-    tied = [trial for trial in built if _ties(trial.prediction, first)]
-    # If several candidates are equal, `min` returns the first. `built` lists the simplest
-    # mechanisms first.
-    leader = min(tied, key=lambda trial: not trial.exact)
+
+    def ties(prediction: Prediction) -> bool:
+        stderr = math.hypot(prediction.stderr, first.stderr)
+        return prediction.value <= first.value * (1 + TIE) + TIE_STANDARD_ERRORS * stderr
+
+    tied = [trial for trial in built if ties(trial.prediction)]
+    leader = min(tied, key=lambda trial: not trial.exact)  # the first, so the simplest
     rivals = [trial for trial in tied if trial.exact == leader.exact]
     if len(rivals) > 1:
-        # If some rivals round their noise correctly, drop the others.
-        rounded = [trial for trial in rivals if _is_rounded(trial.mechanism)]
-        rivals = rounded or rivals
+        rivals = [trial for trial in rivals if _is_rounded(trial.mechanism)] or rivals
         leader = rivals[0]
     noise = _with_step(built, leader, None)
     limit = leader.prediction.value * (1 + WORTHWHILE)
@@ -383,11 +380,6 @@ def _with_step(built: list[Built], trial: Built, step: Step | None) -> Built | N
     return next((other for other in same if other.step is step), None)
 
 
-def _ties(prediction: Prediction, least: Prediction) -> bool:
-    stderr = math.hypot(prediction.stderr, least.stderr)
-    return prediction.value <= least.value * (1 + TIE) + TIE_STANDARD_ERRORS * stderr
-
-
 def _is_rounded(mechanism: Mechanism) -> bool:
     """Whether unseeded releases round noise correctly; False if the mechanism cannot be set up."""
     try:
@@ -400,9 +392,8 @@ def _is_rounded(mechanism: Mechanism) -> bool:
 
 
 def try_for_every_n(setting: Setting, *, use_least: bool = False) -> Trials:
-    """Try all noise whose geometry does not depend on n: alone, the best shrunk, then projected.
-
-    `use_least` leaves out slow projections that provably cannot be the best at this n.
+    """Try all noise whose geometry does not depend on n: alone, the best shrunk, then projected;
+    with `use_least`, without slow projections that provably cannot be the best at this n.
     """
     workload, trials = setting.workload, Trials(setting)
     slow = (workload.universe.size or 0) > MAX_PROJECTED_UNIVERSE and breadth_work(workload) > 0
@@ -419,9 +410,7 @@ def try_for_every_n(setting: Setting, *, use_least: bool = False) -> Trials:
     for noisy in noises[:1]:
         trials.record(noisy.candidate, SHRUNK, partial(shrunk, noisy, setting))
     for noisy in noises:
-        best = noisy is noises[0]
-        # Always project the best noise. A projection can lower the error even if the prediction, an
-        # upper bound on the error, stays the same.
+        best = noisy is noises[0]  # its projection can err less even if its bound stays the same
         known = replace(setting, least=trials.least if use_least and not best else math.inf)
         build = partial(projected, noisy, known, wanted=best or not slow)
         trials.record(noisy.candidate, PROJECTED, build)
@@ -442,8 +431,7 @@ def try_all(setting: Setting) -> Trials:
 # is mostly smaller.
 
 #: A fit is simulated only if the root mean squared length of the noise is at least this share of
-#: the diameter of the answers. For less noise on tables, ranges and random signs, it gained less
-#: than 1% on uniform data.
+#: the diameter of the answers. For less noise, it gained less than 1% on uniform data.
 FEW = 0.05
 #: Least and largest number of simulated releases of a mechanism on each data set; more than the
 #: least if all take at most `QUICK` operations, a quarter of a second.
@@ -497,7 +485,7 @@ def _error(trial: Built, prior: FixedDataset, releases: int) -> float:
     return predict_on_prior(trial.mechanism, prior, releases, rng=PUBLIC_SEED).value
 
 
-def _spread(noise: AdditiveMechanism) -> float:
+def _spread(noise: Mechanism) -> float:
     """Root mean squared length of the noise, divided by the diameter of the answers."""
     workload = noise.workload
     return noise.predicted_rmse.value * math.sqrt(workload.n_queries) / workload.l2_diameter()
@@ -539,8 +527,7 @@ def _fitted(leader: Built, ranked: list[Built], setting: Setting) -> Fitted:
 def _check_simulation(noise: AdditiveMechanism, setting: Setting) -> None:
     workload, m = setting.workload, setting.workload.n_queries
     record = workload.universe.sample(1, np.random.default_rng(PUBLIC_SEED))
-    # The covariance of the noise, its product with a basis of the answers, and a map of the answers
-    # have at most m^2 entries. Eigenvectors of an r x r matrix take about 10 r^3 operations.
+    # Three matrices have at most m^2 entries. Eigenvectors of order r take about 10 r^3 operations.
     r = workload.affine_hull().dimension
     axes = (2.0 * m * m * r + 10.0 * r**3) / PRODUCT_SPEED
     setting.check_cost("norm", memory=24.0 * m * m, work=axes)

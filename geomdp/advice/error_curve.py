@@ -48,11 +48,10 @@ class Quantity(enum.StrEnum):
     MEASURED = "measured, not private"
 
 
-#: Name of the curve of excluded errors (see `Quantity`).
+#: Name of the curve of excluded errors.
 ANY = "any mechanism"
 #: Lower bounds on the number of records are computed for this many errors, and this many per
-#: decade. The largest is the l2 diameter of the answers, divided by sqrt(m). Bounds for smaller
-#: errors follow by padding (see `_excluded`).
+#: decade; those for smaller errors follow by padding (see `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 #: Excluded errors are stated at all `ns`, and at this many values of n per decade.
 STATED_PER_DECADE = 12

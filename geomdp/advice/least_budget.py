@@ -72,16 +72,6 @@ class Asked(NamedTuple):
         return max(target.error(mechanism) / target.limit for target in self.targets)
 
 
-def _check_definition(privacy: Callable[[float], Privacy]) -> None:
-    try:
-        check_privacy(privacy(1.0))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "privacy must make a definition of privacy from a number, such as gd.PureDP, gd.ZCDP "
-            f"or functools.partial(gd.ApproxDP, delta=1e-6), got {privacy!r}"
-        ) from error
-
-
 # The lower side: budgets that are proved to be too small
 
 
@@ -120,9 +110,8 @@ SMALL = 0.01
 #: The first budget for which lower bounds on the number of records are computed, the largest number
 #: of budgets, and the relative accuracy of the result.
 FIRST, LOWER_STEPS, LOWER_ACCURACY = 0.25, 8, 0.01
-#: Except under zCDP, the bounds need linear programs for one step of a line, whose privacy loss is
-#: about this epsilon. Budgets that divide it share the programs, which takes a tenth of the time.
-#: So the largest such budget is taken if it is at most this share smaller.
+#: Except under zCDP, the bounds need linear programs for one step of a line, of about this epsilon.
+#: Budgets that divide it share them, so the largest is taken that is at most this share smaller.
 STEP_EPSILON, STEP_SHARE = 0.25, 0.1
 #: Ranges of answers are computed for at most this many queries, and at most 2^1000 elements count.
 MOST_RANGES, MOST_ELEMENTS = 256, 1 << 1000
@@ -159,10 +148,8 @@ def _overlap(own: slice, place: slice) -> bool:
 
 
 def _too_close(asked: Asked, target: Target, data_sets: int, distance: float) -> Impossible | None:
-    """From data sets with r copies of one of M elements whose answers are `distance` apart.
-
-    The other n - r records are the same. Answers of two data sets are r `distance` / n apart. Each
-    person has as many of the r records as can be counted.
+    """From data sets with r copies of one of M elements whose answers are `distance` apart, as few
+    persons' as can be: the answers of two data sets are r `distance` / n apart.
     """
     apart = 2 * target.limit
     if data_sets < 2 or not distance * (1 - MARGIN) > apart:
@@ -197,9 +184,8 @@ def _largest_range(workload: Workload, target: Target) -> float:
 
 
 def _too_few_records(asked: Asked, target: RootMeanSquare) -> Impossible | None:
-    """From lower bounds on the number of records for the error `target.limit`, which exceed n.
-
-    With k > 1 rows of a person, the bounds are for n / k persons who each have k equal rows.
+    """From lower bounds on the number of records for the error `target.limit`, which exceed n; with
+    k > 1 rows of a person, for n / k persons who each have k equal rows.
     """
     workload, best, budget = _queries_alone(asked.workload, target), None, FIRST
     persons = asked.n // (rows := asked.group)
@@ -271,11 +257,9 @@ SHARE = 0.99
 LEAST, LARGEST = 1e-6, 1e6
 #: Relative margin that covers rounding errors where an error is proportional to a power.
 ROUNDED = 1e-9
-#: Number of times that the weights of tables are changed, and the largest weight. The weights are
-#: whole, so that sums of records are whole.
+#: Number of times that the weights of tables are changed, and the largest of these whole numbers.
 ROUNDS, MOST_WEIGHT = 6, 64
-#: Power of the ratios in a round. The best variances of tables without common columns are inversely
-#: proportional to weights, so 2 is the step to the solution there. A smaller one is never too long.
+#: Power of the ratios in a round. Of tables without common columns, 2 is the step to the solution.
 STEP = 1.5
 
 
@@ -311,10 +295,8 @@ def least_budget(asked: Asked, workload: Workload, start: float) -> tuple[float,
 def weighted_tables(
     asked: Asked, workload: TableQueries, budget: float, advised: Mechanism
 ) -> ChosenTables:
-    """The tables with the weights, of several rounds, whose largest ratio of errors is the least.
-
-    The weight of a table grows with the ratio of its errors to their limits. `advised` is the
-    mechanism for `workload` at `budget`, which is the budget of all rounds.
+    """The tables with the weights, of several rounds at `budget`, whose largest ratio of errors is
+    the least; a weight grows with the ratio of its table, first for the mechanism `advised`.
     """
     columns, tables = workload.universe.columns, _names(workload)
     weights: FloatArray = workload.table_weights
@@ -562,7 +544,13 @@ def budget_for(
     for target in checked:
         require_type(target, Target, "each of targets")
         target.queries(workload)
-    _check_definition(privacy)
+    try:
+        check_privacy(privacy(1.0))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "privacy must make a definition of privacy from a number, such as gd.PureDP, gd.ZCDP "
+            f"or functools.partial(gd.ApproxDP, delta=1e-6), got {privacy!r}"
+        ) from error
     rows = max_rows_per_person
     Guarantee(privacy(1.0), adjacency, Exact(), max_rows_per_person=rows)
     asked = Asked(workload, whole(n, "n"), checked, privacy, adjacency, exact_only, rows)

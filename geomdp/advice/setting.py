@@ -46,10 +46,8 @@ class UntriedError(InapplicableError):
 
 @dataclass(frozen=True)
 class Budget:
-    """The limit on the bytes and the operations of each set-up, prediction or projection.
-
-    Costs are formulas, so the speed of a machine does not change the advice. Work is counted in
-    operations of a fast transform, of which a core does 10^9 to 2 * 10^9 per second.
+    """The limit on the bytes and the operations (of a fast transform) of each set-up, prediction or
+    projection. Costs are formulas, so the speed of a machine does not change the advice.
     """
 
     memory: float
@@ -72,10 +70,7 @@ UNLIMITED = Budget(memory=math.inf, work=math.inf)
 
 @dataclass(frozen=True)
 class Setting:
-    """The public question that the advisor answers, and the `least` prediction so far.
-
-    Under add/remove, `n` is the declared public number that sums are divided by.
-    """
+    """The public question that the advisor answers, and the `least` prediction so far."""
 
     workload: Workload
     n: int
@@ -133,27 +128,22 @@ class Setting:
 
 #: Number of operations of a matrix product that take as long as one operation of a fast transform.
 PRODUCT_SPEED = 8
-#: Operations of one support value of the elliptope (the set of correlation matrices), divided by
-#: the cube of the order of the matrices. A value takes 0.1 s at order 101.
+#: Operations of one support value of the elliptope, divided by the cube of the order of its
+#: matrices.
 ELLIPTOPE_OPERATIONS = 60
 #: Cost of a projection on the convex hull of listed answers: the number of products with the matrix
-#: of all answers, and the number of exchanges per dimension. An exchange adds an answer to the
-#: current convex combination or removes one.
+#: of all answers, and the number of exchanges per dimension, of an answer in a convex combination.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
-#: A projection by an oracle of extreme answers is slower for small noise: if the noise has the
-#: share t of the diameter of the answers, below this constant, the cost is taken as proportional to
-#: 1 / t. For 45 tables with 241,920 kinds of records, it took 2 s for t = 0.06 and 20 s for t =
-#: 0.006.
+#: A projection by an oracle of extreme answers takes a time proportional to 1 / t if the noise is a
+#: share t of the diameter of the answers below this constant.
 SMALL_NOISE = 0.05
 
 
 def breadth_work(workload: Workload) -> float:
-    """Operations to compute h(u) + h(-u) for the body of the answers, with support function h.
-
-    They are 0 for closed forms, and if the universe is infinite or above `MAX_SCORES`, where an
-    error comes before any work.
+    """Operations to compute h(u) + h(-u) for the body of the answers, with support function h; 0
+    for closed forms, and if the universe is infinite or above `MAX_SCORES`, where an error comes.
     """
-    size, m = workload.universe.size, workload.n_queries
+    size = workload.universe.size
     if size is None:
         return 0.0
     body = reachable_body(workload)
@@ -163,7 +153,8 @@ def breadth_work(workload: Workload) -> float:
         return 0.0
     if isinstance(body, WorkloadPolytope):
         return 2.0 * size * max(1.0, math.log2(size))
-    return size * m / PRODUCT_SPEED if body.implements(Body.vertex_list) else 0.0
+    listed = body.implements(Body.vertex_list)
+    return size * workload.n_queries / PRODUCT_SPEED if listed else 0.0
 
 
 def projection_work(workload: Workload, spread: float) -> float:
@@ -188,8 +179,7 @@ def axes_work(workload: Workload) -> float:
     return float(workload.n_queries) * workload.affine_hull().dimension ** 2
 
 
-#: Seconds for a draw of eigenvalues by coupling from the past (an exact sampler), divided by the
-#: cube of the order of the matrix. Measured: 3 ms at order 10, 0.13 s at 31, 2.9 s at 101.
+#: Seconds for a draw of eigenvalues by coupling from the past, divided by the cube of the order.
 COUPLING_SECONDS = 3e-6
 
 
