@@ -12,13 +12,11 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest whole number that `whole` accepts by default. The product of three such numbers is within
-#: the range of float64.
+#: Largest whole number that `whole` accepts by default: the product of three is within float64.
 LARGEST_WHOLE = 1 << 256
 #: Largest modulus of an entry that `whole_array` accepts. float64 holds all whole numbers up to it.
 LARGEST_INDEX = 2.0**53
-#: Kinds of dtype that are real numbers: booleans, whole numbers, floats, and Python objects, which
-#: are converted one by one. Casting complex numbers, dates or texts would drop what they mean.
+#: Kinds of dtype that are real numbers: booleans, whole numbers, floats, and Python objects.
 NUMERIC = "biufO"
 
 Item = TypeVar("Item")

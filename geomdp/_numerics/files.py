@@ -63,9 +63,8 @@ def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
         array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     if array.dtype.kind == "U":
         # NumPy reads any 32-bit numbers as text, and fails only when it makes a string of them.
-        codes = np.frombuffer(
-            array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
-        )
+        kind = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        codes = np.frombuffer(array.tobytes(), kind)
         if codes.max(initial=0) > sys.maxunicode:
             raise ValueError(f"{member} must hold Unicode text, got the code {codes.max():#x}")
     return array
@@ -83,10 +82,8 @@ def parsed(text: str) -> Any:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files in full under other names, then rename them in the order given.
-
-    If one cannot be written (``OSError``), nothing has changed; if a rename fails, its path and all
-    later ones are unchanged. A symbolic link is replaced. Other writers may run at once.
+    """Write files in full under other names, then rename them in the order given: if one cannot be
+    written (``OSError``), nothing has changed; if a rename fails, its path and all later ones.
     """
     with room_for(dict.fromkeys(contents, 0)) as write:
         write(contents)

@@ -12,12 +12,10 @@ import numpy as np
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array
 
-#: A singular value counts as zero if it is at most this share of the largest singular value, or of
-#: the largest number from which it was computed (see `significant`). This rule gives the dimension
-#: of an affine hull, the rank of the matrix of a `LinearImage`, and the number of axes of an
-#: ellipsoid. For N points, rounding turns a true zero into a share of up to sqrt(N) 2^-53, which is
-#: 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body counts as flat if it is
-#: thinner than the tolerance of `contains`.
+#: A singular value counts as zero if it is at most this share of the largest one, or of the largest
+#: number from which it was computed; this gives dimensions of hulls and ranks. For 2^20 points,
+#: rounding turns a true zero into a share of up to 1e-13. The value is that of
+#: `MEMBERSHIP_TOLERANCE`, so a body counts as flat if it is thinner than `contains` can tell.
 RANK_TOLERANCE = 1e-9
 #: An affine hull in R^m is found from blocks of this many points, or of 2 m points if that is more.
 HULL_ROWS = 4096
@@ -88,9 +86,7 @@ class AffineHull:
         n_points, ambient = points.shape
         centred = points[:0]
         # A matrix and the triangular factor T of its QR decomposition have the same right singular
-        # vectors. T is updated with one block of points at a time, so only one block is copied at a
-        # time. Each block except the last has at least 2 m rows and T has at most m rows, so all
-        # updates together take O(N m^2).
+        # vectors. T is updated by blocks of at least 2 m rows: O(N m^2) in all.
         rows = max(HULL_ROWS, 2 * ambient)
         for start in range(0, n_points, rows):
             centred = np.vstack([centred, points[start : start + rows] - offset])
@@ -223,15 +219,13 @@ def farthest_points(
     most: int | None = None,
     of_squares: Lengths | None = None,
 ) -> FarthestPoints:
-    """Order the rows of `points` (N, m): each next row is the farthest from the rows before it.
+    """Order the rows of `points` (N, m): each next row is the farthest from the rows before it, the
+    first from the mean, up to `most`, or until all others are closer than `least` to a listed one.
 
-    The first is the point farthest from the mean. The order ends after `most` points, or when all
-    others are closer than `least` to a listed point. The longest start with distances of at least t
-    has at least S(2t) and at most S(t) points, for the size S(t) of the largest subset with such
-    distances (Gonzalez 1985; JL-L7, JL-A2).
+    The longest start with distances of at least t has at least S(2t) and at most S(t) points, for
+    the size S(t) of the largest subset with such distances (Gonzalez 1985; JL-L7, JL-A2).
     """
-    # `of_squares`, the norm as an increasing function of the squared Euclidean length, makes a
-    # point cost O(N m) if coordinates are whole numbers.
+    # `of_squares`, the norm as a function of squared lengths, makes whole points cost O(N m).
     points = finite_array(points, "points", ndim=2)
     if len(points) == 0:
         raise ValueError("points must have at least one row, got none")

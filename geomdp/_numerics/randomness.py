@@ -48,8 +48,7 @@ class Turn:
 
 class NotCopied:
     """Base class of objects that may use their noise or privacy budget only once: two answers with
-    the same noise show the exact difference of the true ones. So copying and pickling raise
-    ``TypeError``, use in a forked process ``RuntimeError``, and all uses are in `_alone`.
+    the same noise show the exact difference of the true ones. All uses are in `_alone`.
     """
 
     _process: int

@@ -29,11 +29,9 @@ from geomdp.privacy.definitions import check_privacy, printed, printed_down
 
 # The inequalities for the probabilities of one event
 
-#: Deltas at which a zCDP claim is tested, as it implies (epsilon, delta)-DP for every delta. Events
-#: of probability below 10^-7 hardly ever occur in an affordable number of trials. With one delta in
-#: each decade instead of four, audits missed noise that is only a little too small. More would gain
-#: little: at rho = 1/2 the epsilons of neighbouring deltas differ by at most a fifth of the
-#: smaller.
+#: Deltas at which a zCDP claim is tested, as it implies (epsilon, delta)-DP for every delta: four
+#: in each decade, as with one, audits missed noise that is only a little too small. Events of
+#: probability below 10^-7 hardly ever occur in an affordable number of trials.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
@@ -74,7 +72,7 @@ LEAST_LEVEL = 1e-300
 
 def checked_level(level: float) -> float:
     """Return `level`; ``ValueError`` if it is not below 1 and at least `LEAST_LEVEL`."""
-    if 0 < probability(level, "level") < LEAST_LEVEL:
+    if probability(level, "level") < LEAST_LEVEL:
         raise ValueError(f"level must be at least {LEAST_LEVEL:g}, got {level!r}")
     return float(level)
 
@@ -139,9 +137,8 @@ def epsilon_bounds(
 
 # Tests of a zCDP claim by lower bounds on Renyi divergences
 
-#: Orders, factors of the score, and limits of the function g among which training chooses. For
-#: Gaussian noise, the best g is the log-density ratio; some scores are half of it. Orders near 1
-#: need the fewest outputs. Larger orders are for losses that a few outputs carry.
+#: Orders, factors of the score, and limits of the function g among which training chooses. Orders
+#: near 1 need the fewest outputs; larger ones are for losses that a few outputs carry.
 ORDERS = (1.05, 1.25, 1.5, 2.0, 4.0, 9.0)
 FACTORS = (0.5, 1.0, 1.4, 2.0)
 REACHES = (1.0, 2.0, 4.0, 8.0)
@@ -195,9 +192,8 @@ def rho_bound(
     level: float,
 ) -> float:
     """The bound on rho from the means and variances of e^((order - 1) g) and e^(order g)."""
-    # A bound on the mean of numbers in an interval of length r fails with probability at most d:
-    # mean +- sqrt(2 v ln(2 / d) / n) + 7 r ln(2 / d) / (3 (n - 1)). Each of the two takes d =
-    # level / 2.
+    # A bound on a mean of numbers in an interval of length r fails with probability at most d, here
+    # level / 2 for each: mean +- sqrt(2 v ln(2 / d) / n) + 7 r ln(2 / d) / (3 (n - 1)).
     if trials < 2:
         return -math.inf
     log = math.log(4) - math.log(level)
@@ -256,20 +252,14 @@ FARTHEST = 50.0
 CUT, CELLS = 10.0, 2001
 
 
-def smallest_violation(
-    guarantee: Guarantee | Privacy, *, trials: int, level: float = 1e-6
-) -> float:
-    """The smallest true epsilon, or rho for a zCDP claim, that an audit of this size could show:
-    that of randomised response, or Gaussian noise, which the best test refutes at expected counts;
-    infinite if there is none.
+@lru_cache
+def smallest_violation(privacy: Privacy, *, trials: int, level: float = 1e-6) -> float:
+    """The smallest true epsilon, or rho for a zCDP claim, up to 1e-4 of it, that an audit of this
+    size could show: that of randomised response, or Gaussian noise, which the best test refutes at
+    expected counts; infinite if there is none.
     """
     whole(trials, "trials")
-    return _smallest(definition(guarantee), trials, checked_level(level))
-
-
-@lru_cache
-def _smallest(privacy: Privacy, trials: int, level: float) -> float:
-    """The least parameter with a positive excess, up to 1e-4 of it; infinite if there is none."""
+    checked_level(level)
 
     def excess(parameter: float) -> float:
         if isinstance(privacy, ZCDP):

@@ -20,12 +20,10 @@ from geomdp.privacy import Adjacency, Guarantee
 
 # The changes of the sums between neighbours that additive noise hides least
 
-#: Number of steps of the search of `worst_changes` from each start. Up to rounding, a step never
-#: decreases the convex function that is maximised. In a few dozen dimensions, it usually no longer
-#: moves after three or four steps.
+#: Number of steps of the search of `worst_changes` from each start; it mostly ends after four.
 STEPS = 8
-#: Number of random starts, and of further ones in the span of the directions without noise, if
-#: there are any. The search also starts from principal axes of the noise and from coordinate axes.
+#: Number of random starts, and of further ones in the span of the directions without noise, besides
+#: principal axes of the noise and coordinate axes.
 STARTS = 32
 #: Largest number of axes of each kind from which the search starts.
 MOST_AXES = 64
@@ -60,8 +58,7 @@ def worst_changes(
     for the covariance S of `draws` (N, m), with changes outside the span of the noise first.
     """
     m = workload.n_queries
-    # In units of the rounding errors of each coordinate, a coordinate with large noise hides
-    # nothing in the others.
+    # In these units, a coordinate with large noise hides nothing in the others.
     units = ROUNDING * np.maximum(np.abs(draws).max(axis=0), 1.0)
     axes, deviations = _axes(draws / units)
     varies = deviations > 1
@@ -83,8 +80,7 @@ def worst_changes(
         found.append(farthest_changes(workload, adjacency, gradients / units))
     changes = np.concatenate([found[0], found[1], found[-1]])
     changes = changes[np.abs(changes).max(axis=1) > 0]
-    # v and -v belong to the same two inputs in two orders. An audit tests both orders, so only one
-    # of v and -v is kept.
+    # An audit tests both orders of two inputs, so only one of v and -v is kept.
     first = changes[np.arange(len(changes)), (changes != 0).argmax(axis=1)]
     changes = np.unique(changes * np.sign(first)[:, None], axis=0)
     if not len(changes):
@@ -108,16 +104,12 @@ def _axes(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 #: Number of candidates for the change of the sums between neighbours, compared on training draws.
 CHANGES = 6
-#: Largest number of draws per input for the search for neighbours: variances are then known to
-#: about one percent.
+#: Largest number of draws per input for the search for neighbours: variances are known to 1%.
 SEARCH_DRAWS = 20_000
-#: Largest number m of queries. The principal axes of N draws of the noise take time
-#: O(N m^2 + m^3) and memory O(N m + m^2): seconds and hundreds of megabytes at this number.
+#: Largest number m of queries: the principal axes of draws take seconds and hundreds of megabytes.
 MOST_QUERIES = 2048
-#: Log-density ratios are rounded to this many decimals. The exact ratio of Laplace noise, for
-#: example, is constant on whole regions, but the last bits of the computed ratio depend on the
-#: input, and an event chosen by them would refute only the float64 simulation, which is known to be
-#: inexact (SAM-6).
+#: Log-density ratios are rounded to this many decimals: an event chosen by the last bits of a ratio
+#: would refute only the float64 simulation, which is known to be inexact (SAM-6).
 DECIMALS = 9
 
 #: Maps two arrays, with rows z and s, to the numbers log f(z) - log f(z - s), one for each pair of
@@ -346,9 +338,7 @@ def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
     draws = np.asarray(noise.sample(np.random.default_rng(0), 2))
     try:
         ratio(draws, draws)
-    except (ValueError, TypeError):
-        # Recursive noise with projected levels has no density in closed form (ValueError). Some
-        # bodies of K-norm noise have no gauge (`MissingOracle`, a TypeError).
+    except (ValueError, TypeError):  # no closed form, or a body without a gauge (`MissingOracle`)
         return None
     return ratio
 

@@ -42,8 +42,7 @@ from geomdp.privacy import ZCDP, Guarantee, Privacy
 # Choose an event {score >= t} on training outputs, and judge a claim by its counts
 
 #: Largest number of thresholds tried from each end of the N sorted scores, at ranks in a geometric
-#: progression from 1 to N. Small ranks differ by at most 1, and large ones by about a tenth of
-#: their value, for N from 10^5 to 10^6.
+#: progression from 1 to N.
 RANKS = 128
 
 

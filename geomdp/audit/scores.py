@@ -128,17 +128,15 @@ def scores_of(score: Score, outputs: Outputs) -> FloatArray:
 # Scores computed from the outputs
 
 #: In each coordinate, standard deviations and differences of means below this share of the largest
-#: output count as rounding errors. That of a sum of 2^20 terms is at most 2^20 * 2^-53 = 2^-33
-#: times the sum of their moduli; a further factor of 8 allows for the linear maps that mechanisms
-#: apply to their sums. Without the threshold, correct mechanisms with noise only in a subspace
-#: would be refuted by rounding errors outside it, which depend on the sums.
+#: output count as rounding errors: that of a sum of 2^20 terms is at most 2^-33 times the sum of
+#: their moduli, and a factor of 8 allows for linear maps. Without the threshold, correct mechanisms
+#: with noise only in a subspace would be refuted by rounding errors outside it.
 ROUNDING = 2.0**-30
-#: A coordinate may be a difference of larger numbers. So errors up to this share of the largest
-#: output of all coordinates, a few units of its last place, count as rounding errors, too.
+#: A coordinate may be a difference of larger numbers, so errors up to this share of the largest
+#: output of all coordinates count as rounding errors, too.
 CANCELLED = 2.0**-50
-#: Whole numbers have no rounding errors up to this size. If all outputs in a coordinate are whole,
-#: numbers below `RESOLVED` times the range are not told from errors of the decomposition here, at
-#: most about m * 2^-53 for m coordinates.
+#: Whole numbers have no rounding errors up to this size. In whole coordinates, numbers below
+#: `RESOLVED` times the range are not told from errors of the decomposition here.
 WHOLE, RESOLVED = 2.0**53, 2.0**-40
 
 
@@ -148,8 +146,7 @@ def _frame(outputs_a: Outputs, outputs_b: Outputs) -> Callable[[Outputs], FloatA
     if a.dtype.kind == "f" or b.dtype.kind == "f":
         a, b = a.astype(np.float64), b.astype(np.float64)
     errors = grain(a, b)
-    # Whole numbers are exact, so they are compared with one of the outputs. This also keeps 64-bit
-    # numbers exact that are beyond 2^53.
+    # Whole numbers, which are exact also beyond 2^53, are compared with one of the outputs.
     base = np.where(errors > 0, 0, np.nan_to_num(a[0], posinf=0, neginf=0)).astype(a.dtype)
     ranges = np.maximum(*(_largest(_less(each, base)) for each in (a, b)))
     units = np.where(errors > 0, errors, RESOLVED * ranges)
@@ -240,8 +237,7 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
     means = a.mean(axis=0), b.mean(axis=0)
     samples = zip((a, b), means, strict=True)
     residuals = [(each - mean) / np.sqrt(max(len(each) - 1, 1)) for each, mean in samples]
-    # In the eigenvalues of a covariance matrix, the squares of these singular values, rounding
-    # would hide standard deviations below 1e-8 of the largest.
+    # In their squares, eigenvalues, rounding would hide deviations below 1e-8 of the largest.
     triangle = np.linalg.qr(np.concatenate(residuals), mode="r")
     _, deviations, axes = np.linalg.svd(triangle, full_matrices=False)
     varying, gap, middle = deviations > 1, means[0] - means[1], (means[0] + means[1]) / 2
@@ -263,8 +259,7 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     found = _spread(outputs_a, outputs_b)
     still = found.still
     length = float(np.linalg.norm(still))
-    # Residuals of N outputs about two means span at most N - 2 directions. For few outputs, a
-    # direction without variation therefore does not show that the noise is 0 in it.
+    # Residuals of N outputs about two means span at most N - 2 directions, however large the noise.
     if length <= 1 or len(outputs_a) + len(outputs_b) - 2 <= len(still):
         return None
     direction = still / length
@@ -324,8 +319,7 @@ def _keys(outputs: Outputs, units: FloatArray) -> IntArray:
         words = rows.view(np.int64)
     else:
         words = _words(_rows(outputs)).view(np.int64)
-    # Hash each row: every column has its own random odd multiplier, and the bits are mixed after
-    # each column.
+    # Every column has its own random odd multiplier, and the bits are mixed after each column.
     columns = words.shape[1]
     drawn = np.random.default_rng(columns).integers(0, 2**62, size=columns)
     factors = np.asarray(2 * drawn + 1, dtype=np.int64)
@@ -357,11 +351,9 @@ DEFAULT_LEARNERS = (NULL_SPACE, NON_FINITE, OUTCOMES, LINEAR)
 
 # Scores learned by a classifier, for outputs of unknown density. Needs the extra ``audit``
 
-#: Largest number of outputs per input that the classifier learns from. More outputs take longer and
-#: change little.
+#: Largest number of outputs per input that the classifier learns from.
 MOST_LEARNED = 50_000
-#: The smallest number of outputs in a leaf of a tree. The log-odds of a leaf are then known to
-#: about 2 / sqrt(200) = 0.14.
+#: Fewest outputs in a leaf of a tree, whose log-odds are then known to about 2 / sqrt(200) = 0.14.
 LEAF = 200
 
 
@@ -402,18 +394,16 @@ CLASSIFIER = Learner("log-odds of a classifier", classifier_score)
 
 #: Entries of a transcript: a query was found below the threshold, found above it, or not asked.
 BELOW, ABOVE, UNASKED = 0, 1, -1
-#: Largest number of queries of a stream. It is small, because the number of transcripts can
-#: double with every query.
+#: Largest number of queries of a stream, with each of which the number of transcripts can double.
 MOST_QUERIES = 12
 #: The probability of a transcript is an integral over the threshold noise t. It covers 0 and every
 #: difference (true answer minus threshold), and this many scales of t to the left and to the right.
-#: Farther out, the integrand is an exponential times at most 12 factors between 1/2 and 1. The
-#: exponential falls at least as fast as the density of t, so the part that is left out is at most
-#: 2^12 e^-45 = 1.2e-16 of the probability.
+#: Farther out, the integrand is an exponential times at most 12 factors between 1/2 and 1: at most
+#: 2^12 e^-45 = 1.2e-16 of the probability is left out.
 REACH = 45.0
-#: Number of nodes of the Gauss-Legendre rule on each interval. An interval is at most 4 c long for
-#: the smaller noise scale c, and the integrand on it is a sum of exponentials e^(a t) with |a| c at
-#: most `MOST_QUERIES` + 1, which the rule integrates with a relative error of about 1e-16.
+#: Number of nodes of the Gauss-Legendre rule on each interval, at most 4 c long for the smaller
+#: noise scale c. The integrand is a sum of exponentials e^(a t) with |a| c at most `MOST_QUERIES` +
+#: 1, which the rule integrates with a relative error of about 1e-16.
 NODES = 32
 
 

@@ -28,12 +28,10 @@ if TYPE_CHECKING:
 
 # The two panels of the figure, drawn from a table
 
-#: Markers and colours of noises: those of all pictures, and then darker ones. Seven noises can be
-#: told apart without any colour.
+#: Markers and colours of noises: those of all pictures, and then darker ones.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
 NOISE_COLOURS = (*COLOURS, "#7F7F7F", "#882255", "#999933", "#332288", "#44AA99", "#8C510A")
-#: Pairs of a colour and a marker. Projected curves have no markers, so thirteen noises have
-#: colours of their own.
+#: Pairs of a colour and a marker. Projected curves have no markers, but thirteen colours.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))

@@ -66,10 +66,7 @@ def axes_of(dimension: int, ax: Axes | None) -> Axes:
 def equal_units(ax: Axes) -> None:
     """Give one unit the same length on all axes, with limits that fit everything drawn so far."""
     ax.autoscale_view()
-    if ax.name == "3d":
-        ax.set_aspect("equal")
-    else:
-        ax.set_aspect("equal", adjustable="box")
+    ax.set_aspect("equal", adjustable=None if ax.name == "3d" else "box")
 
 
 # Outlines of shadows (linear images) and slices, in the plane or in space
@@ -77,8 +74,8 @@ def equal_units(ax: Axes) -> None:
 #: Number of directions in the plane (half a degree apart) and in space (about 4 degrees apart). In
 #: space, `unit_directions` adds the six directions of the axes.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
-#: A body that lists more vertices is drawn from extreme points or tangent planes. Points at a
-#: distance below about `MERGED` times the size of the body are treated as one point.
+#: A body that lists more vertices is drawn from extreme points or tangent planes. Points closer
+#: than about `MERGED` times the size of the body are one.
 MAX_VERTICES, MERGED = 1 << 16, 1e-9
 #: An edge is drawn if the normals of its faces differ by more than 15 degrees. On a smooth body,
 #: they differ by about 8 degrees, twice the angle between directions.
@@ -99,8 +96,7 @@ def unit_directions(k: int) -> FloatArray:
     if k == 2:
         angles = 2 * np.pi * np.arange(PLANE_DIRECTIONS) / PLANE_DIRECTIONS
         return np.column_stack([np.cos(angles), np.sin(angles)])
-    # Fibonacci lattice on the upper half of the sphere: a step goes up by a constant height, and
-    # turns by the golden angle around the axis.
+    # Fibonacci lattice on the upper half: steps of constant height turn by the golden angle.
     half = SPACE_DIRECTIONS // 2
     heights = (np.arange(half) + 0.5) / half
     angles = np.pi * (3 - np.sqrt(5)) * np.arange(half)
@@ -157,8 +153,7 @@ def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
     """Corners of {x : <u_i, x> <= h_i} for unit directions u_i (n, k) and heights h_i (n,)."""
     from scipy.spatial import HalfspaceIntersection
 
-    # `HalfspaceIntersection` needs a point inside. The Steiner point of the body lies inside. For
-    # the support function h, it is k times the mean of h(u) u over the unit circle or sphere.
+    # A point inside: the Steiner point, k times the mean of h(u) u for the support function h.
     inside = directions.shape[1] * (heights[:, None] * directions).mean(axis=0)
     corners = HalfspaceIntersection(np.column_stack([directions, -heights]), inside).intersections
     return np.asarray(corners[np.isfinite(corners).all(axis=1)])
@@ -214,8 +209,8 @@ def _solid(
 PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
 #: Direction from which light comes.
 LIGHT = np.array([-0.35, -0.6, 0.72])
-#: The brightness of a face is 1 - `DIFFUSE` (1 - c), but at least `LEAST_BRIGHTNESS`, where c >= 0
-#: is the cosine of the angle between its normal and the light.
+#: The brightness of a face whose normal has the cosine c >= 0 with the light is 1 - `DIFFUSE`
+#: (1 - c), but at least `LEAST_BRIGHTNESS`.
 DIFFUSE, LEAST_BRIGHTNESS = 0.55, 0.6
 
 
@@ -374,8 +369,7 @@ def _draw_in_plane(outline: Outline, ax: Axes, colour: str, alpha: float) -> lis
     face = to_rgba(colour, alpha)
     polygon = Polygon(outline.points, closed=True, facecolor=face, edgecolor=colour, linewidth=1.4)
     ax.add_patch(polygon)
-    if len(outline.points) == 1:
-        # A patch of one point leaves no mark.
+    if len(outline.points) == 1:  # of which a patch leaves no mark
         polygon.set_visible(False)
         return [*ax.plot(*outline.points.T, marker="o", markersize=4, color=colour)]
     return [polygon]

@@ -204,17 +204,15 @@ def draw_packing(
 
 
 #: To estimate a density in the plane, `DRAWS` draws are counted on a grid of `CELLS` x `CELLS`
-#: cells, 16 in a cell on average, and smoothed by a Gaussian kernel of deviation `KERNEL` cells. On
-#: each axis, the range of the grid contains at least the share `COVERED` of the draws.
+#: cells, smoothed by a Gaussian kernel of deviation `KERNEL` cells. Each axis has the share
+#: `COVERED` of them.
 DRAWS, CELLS, KERNEL, COVERED = 1 << 18, 128, 2.0, 0.999
 
 
 def level_body(noise: Noise, share: float) -> Body | None:
     """The level set {z : density >= c} of noise that has the probability `share`; None if unknown.
 
-    epsilon times the gauge of K-norm noise is Gamma(r) for the dimension r of K (JL-KN), the l1
-    norm over the scale of Laplace noise Gamma(m), and the norm over the scale of Gaussian noise
-    chi.
+    epsilon times the gauge of K-norm noise is Gamma(r) for the dimension r of K (JL-KN).
     """
     from scipy.stats import chi, gamma  # slow import
 
@@ -339,8 +337,7 @@ def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[
 
 # Pictures under a slider in a notebook
 
-#: Free space to the left and right of the axes, in inches, for longer tick labels of later
-#: drawings, and pixels per inch.
+#: Inches beside the axes for longer tick labels of later drawings, and pixels per inch.
 MARGIN, DPI = 0.12, 150
 
 
@@ -381,11 +378,9 @@ class SteadyPictures:
         engine.set(w_pad=MARGIN)
         known = self._layouts.get(name)
         if known is not None:
-            if len(known) != len(figure.axes):
-                raise ValueError(
-                    f"figure must have {len(known)} axes like the first figure {name!r}, got "
-                    f"{len(figure.axes)}"
-                )
+            if (count := len(figure.axes)) != len(known):
+                like = f"{len(known)} axes like the first figure {name!r}"
+                raise ValueError(f"figure must have {like}, got {count}")
             figure.set_layout_engine(None)
             for axes, place in zip(figure.axes, known, strict=True):
                 axes.set_position(place)
