@@ -109,9 +109,8 @@ def draft(
         inferred = gd.data.infer_schema(data)
         text = inferred.schema.to_json() + "\n"
         if out is not None:
-            display.print_table(
-                ["column", "kind", "read from the records", "to state"], inferred.decisions
-            )
+            headings = ["column", "kind", "read from the records", "to state"]
+            display.print_table(headings, inferred.decisions)
         display.warn(
             "the draft depends on the records, so a release with it has no privacy claim. If you "
             "know what it says without the records, or have edited it so, state it with "
@@ -219,10 +218,9 @@ def find_lesson(name: str) -> Lesson:
     for lesson in known:
         if name in {str(lesson.number), lesson.name, lesson.path.stem, lesson.path.name}:
             return lesson
-    names = [f"{each.number} ({each.name})" for each in known] or [
-        "the lessons (none is installed)"
-    ]
-    raise ValueError(f"NAME must be one of {', '.join(names)}, got {name!r}")
+    names = ", ".join(f"{each.number} ({each.name})" for each in known)
+    names = names or "the lessons (none is installed)"
+    raise ValueError(f"NAME must be one of {names}, got {name!r}")
 
 
 def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> None:
@@ -242,10 +240,8 @@ def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> No
             "the lessons are marimo notebooks and need the extra `lessons`: "
             "pip install 'geomdp[lessons]'"
         )
-    chosen = [
-        *([] if browser else ["--headless"]),
-        *([] if port is None else ["--port", str(port)]),
-    ]
+    chosen = ["--headless"] * (not browser)
+    chosen += [] if port is None else ["--port", str(port)]
     command = [sys.executable, "-m", "marimo", "run", *chosen, str(lesson.path)]
     before = signal.signal(signal.SIGTERM, _end)
     try:

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     )
 
 
-# One run: the questions, the answers, and the file of --state that records both.
-# The first line is a privacy record; the others hold only questions and differentially private
-# answers. Each answer is on disk before it is printed, unless the disk is full.
+# One run: the questions, the answers, and the file of --state: a privacy record, then questions
+# with their private answers. Each is on disk before it is printed, unless the disk is full.
 
 #: Largest number of combinations of levels. A query is a vector with one entry per combination.
 MAX_ELEMENTS = 1 << 20
@@ -226,11 +225,10 @@ class Setting:
 
     def record(self, mechanism: Interactive) -> dict[str, object]:
         """What the privacy record says about the mechanism, which `mechanism` has built."""
-        alpha = getattr(mechanism, "alpha", None)
-        stated = (self.threshold, self.cutoff, self.questions, alpha)
-        named = zip(("threshold", "cutoff", "questions", "alpha"), stated, strict=True)
-        given = {name: value for name, value in named if value is not None}
-        return {"name": type(mechanism).__name__, "technique": self.technique, **given}
+        own = {"name": type(mechanism).__name__, "technique": self.technique}
+        stated = {"threshold": self.threshold, "cutoff": self.cutoff, "questions": self.questions}
+        stated["alpha"] = getattr(mechanism, "alpha", None)
+        return own | {name: value for name, value in stated.items() if value is not None}
 
     def mechanism(self, size: int, n: int, ledger: gd.Ledger | None) -> Interactive:
         """The mechanism for `n` records (under add-remove, declared) and `size` combinations of
@@ -242,8 +240,7 @@ class Setting:
             queries, alpha = self.questions, self.alpha
             return gd.OnlineConstruction(rule, n=n, queries=queries, alpha=alpha, **shared)
         assert self.threshold is not None
-        # Compare counts, not shares: counts are whole numbers, so no rounding depends on the
-        # records, and the sensitivity is exactly 1.
+        # Counts are whole: no rounding depends on the records, and the sensitivity is exactly 1.
         level = self.threshold * n
         if self.cutoff is None:
             return gd.AboveThreshold(level, sensitivity=1.0, **shared)

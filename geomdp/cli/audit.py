@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 #: Without --mechanism and --all, the audits together may take about this number of seconds. Their
 #: work is counted, not timed, so the speed of the machine does not decide what is audited.
 SECONDS = 20.0
-#: Operations of learning scores, divided by those of one matrix product of the draws with
-#: themselves: principal axes, two covariances and a classifier. Measured for 699 queries.
+#: Operations of learning scores (principal axes, two covariances and a classifier), divided by
+#: those of one matrix product of the draws with themselves. Measured for 699 queries.
 LEARNING = 4
 
 
@@ -90,8 +90,7 @@ def noise_audit_work(workload: gd.workloads.Workload, trials: int) -> float:
 REFUTED = 1
 #: What the results say of a refuted claim.
 REFUTES = "REFUTED"
-#: Least number of trials. With fewer trials, the audit of some mechanisms has too few outputs to
-#: choose an event and test it.
+#: Least number of trials: with fewer, some audits cannot choose an event and test it.
 FEWEST_TRIALS = 64
 NO_CLASSIFIER = (
     "scikit-learn is not installed, so no classifier chooses events for noise of unknown density; "
@@ -118,8 +117,7 @@ COMPUTED = (
     "gd.audit.SparseVectorLaw gives them for true answers that you choose"
 )
 MOMENTS = "it releases moments of real columns, which gd.audit.audit_pairs can audit"
-#: Commands whose releases are not audited here, with the reason. Neither command answers a fixed
-#: workload.
+#: Commands whose releases, not to a fixed workload, are not audited here, with the reason.
 OTHER_RELEASES = (("ask", COMPUTED), ("smooth", MOMENTS))
 
 
@@ -243,9 +241,8 @@ def _limits(privacy: gd.privacy.Privacy, trials: int, level: float) -> str:
     from geomdp.audit.claims import smallest_violation
 
     name = "rho" if isinstance(privacy, gd.ZCDP) else "epsilon"
-    least, less = (
-        smallest_violation(privacy, trials=times * trials // 2, level=level) for times in (1, 10)
-    )
+    least = smallest_violation(privacy, trials=trials // 2, level=level)
+    less = smallest_violation(privacy, trials=10 * trials // 2, level=level)
     shown = f"a true {name} of {least:.3g} or more" if least < math.inf else "no violation"
     return (
         f"{trials} trials can show {shown}, and find nothing below that; "
@@ -258,12 +255,7 @@ def _row(name: str, result: gd.audit.AuditResult, seconds: float) -> tuple[str, 
     more = "" if rho is None else f"; Renyi divergences show rho >= {printed_down(rho, 4)}"
     at = "" if result.delta == 0 else f" at delta {printed(result.delta, 2)}"
     hits = f"{result.event} in {result.hits_a} and {result.hits_b} outputs"
-    return (
-        name,
-        REFUTES if result.refuted else "not refuted",
-        f"{printed_down(result.epsilon_lower_bound, 4)}{at}",
-        printed(result.claimed_epsilon),
-        f"2 x {result.trials}",
-        f"{seconds:.1f} s",
-        f"{hits}, on {result.pair}{more}",
-    )
+    said, claimed = REFUTES if result.refuted else "not refuted", printed(result.claimed_epsilon)
+    shown, event = printed_down(result.epsilon_lower_bound, 4), f"{hits}, on {result.pair}{more}"
+    outputs, duration = f"2 x {result.trials}", f"{seconds:.1f} s"
+    return name, said, f"{shown}{at}", claimed, outputs, duration, event

@@ -7,7 +7,6 @@ import io
 import logging
 import re
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from geomdp.data.columns import is_shown
 
 if TYPE_CHECKING:
     from geomdp.mechanisms import Mechanism, Prediction
@@ -31,22 +32,13 @@ if TYPE_CHECKING:
 Rows: TypeAlias = "list[tuple[str, str]]"
 #: Number of characters per line in a log or a pipe, which have no width of their own.
 LOG_WIDTH = 120
-#: Unicode categories of characters that are never printed or written to a file of answers: controls
-#: (which a terminal obeys), separators of lines, and code points that are no characters.
-CONTROLS = {"Cc", "Zl", "Zp", "Cs"}
-#: Classes of the characters that reverse the order in which the text after them is shown.
-REVERSING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 def visible(text: str) -> str:
-    """`text` with a JSON escape for each control character, so that it cannot forge a line."""
-    return text if text.isprintable() else "".join(map(_escaped, text))
-
-
-def _escaped(character: str) -> str:
-    control = unicodedata.category(character) in CONTROLS
-    reversing = unicodedata.bidirectional(character) in REVERSING
-    return f"\\u{ord(character):04x}" if control or reversing else character
+    """`text` with a JSON escape for what is not shown as it is, so that it cannot forge a line."""
+    if text.isprintable():  # always shown, and quick to find
+        return text
+    return "".join(each if is_shown(each) else f"\\u{ord(each):04x}" for each in text)
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
@@ -149,7 +141,6 @@ def number(value: float) -> str:
 
 
 def counted(declared: int | None) -> str:
-    """Whether the number of records was declared or, without a declared one, counted."""
     return "counted" if declared is None else "declared"
 
 
@@ -251,8 +242,7 @@ def check_together(
     first: Callable[[], First], second: Callable[[], Second], *checks: Callable[[], object]
 ) -> tuple[First, Second]:
     """The results of `first` and `second` after all checks of a command's flags; several
-    ``ValueError`` are raised as one group, also those of inner calls, and any other exception at
-    once.
+    ``ValueError``, also of inner groups, are raised as one group.
     """
     results: list[object] = []
     errors: list[Exception] = []

@@ -127,8 +127,8 @@ AUTO = "auto"
 def options(texts: str) -> Callable[..., Any]:
     """The flags and arguments of a help text, each by its usage, such as ``--rho R``, and a parser.
 
-    A line that ends in a colon names the group of the next flags. Two blanks divide the usage of a
-    flag from what it means, and indented lines go on with the meaning.
+    A line that ends in a colon names the group of the next flags; two blanks divide usage from
+    meaning, which goes on in indented lines.
     """
     found: dict[str, tuple[str, str]] = {}
     panel = usage = ""
@@ -231,9 +231,8 @@ Data: TypeAlias = Annotated[Path | None, _option("DATA")]
 
 @dataclass(frozen=True)
 class Question:
-    """Queries as written on the command line; None means weights of 1 and all columns of a kind.
-
-    `weights` are first those of `workloads`, and then those of `tables`.
+    """Queries as written on the command line, with weights of `workloads`, then of `tables`; None
+    means weights of 1 and all columns of a kind.
     """
 
     workloads: tuple[str, ...]

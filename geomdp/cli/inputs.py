@@ -82,9 +82,8 @@ def record_source(
 def planned_task(
     question: Question, sample: str | None, schema: Path | None, *, declared: bool = False
 ) -> Task:
-    """The queries of `question` on the columns of a sample or schema, with a warning if drafted.
-
-    Unless `declared`, what the schema declares impossible is left out.
+    """The queries of `question` on the columns of a sample or schema, with a warning if drafted;
+    unless `declared`, without what the schema declares impossible.
     """
     given = described_schema(sample, schema)[0]
     task = question.task(given if declared else undeclared(given))
@@ -120,9 +119,8 @@ def connected(scheduler: str | None) -> Iterator[Client | None]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ValueError(
-            '--scheduler needs the extra "cluster": pip install "geomdp[cluster]"'
-        ) from error
+        extra = 'the extra "cluster": pip install "geomdp[cluster]"'
+        raise ValueError(f"--scheduler needs {extra}") from error
     try:
         client = Client(scheduler, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:

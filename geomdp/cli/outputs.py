@@ -46,9 +46,7 @@ Columns: TypeAlias = Mapping[str, Sequence[str | None] | npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Where the answers (.csv or .parquet) and their privacy record go, and the numbers by group:
-    those `derived`, such as means, are written beside the answers.
-    """
+    """Where the answers (.csv or .parquet), their record and `derived` numbers by group go."""
 
     answers: Path
     synthetic: Path | None = None
@@ -74,8 +72,7 @@ class OutputFiles:
 
     def room(self, task: Task, schema: Schema) -> dict[Path, int]:
         """Bytes that the files need at most, in the order of writing."""
-        # A row has a label in at most three columns, of at most six bytes for an escaped character,
-        # and ten numbers with commas, of less than 280 bytes.
+        # A row has three labels of at most six bytes for a character, and 280 bytes of numbers.
         longest = max(len(label.encode("utf-8", "replace")) for label in task.labels)
         row = 18 * longest + len(task.columns) + 280
         rest = record_room(schema)
@@ -114,8 +111,8 @@ def record_room(schema: Schema) -> int:
 
 
 def warn_of_formulas(columns: Columns, path: Path) -> None:
-    """Warn if a spreadsheet would run labels or names in the CSV file `path` as formulas; they stay
-    as they are, because "-5 to 0" and "+" can be answers in surveys.
+    """Warn if a spreadsheet would run labels or names in the CSV file `path` as formulas: they stay
+    because "-5 to 0" can be an answer in a survey.
     """
     found = []
     for name, column in columns.items():
@@ -164,7 +161,7 @@ def encoded(columns: Columns, path: Path, csv_format: CsvFormat | None = None) -
 @contextmanager
 def paid_files(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes], str], None]]:
     """Take room for files before a release is paid; yield the function that writes them after, or
-    else saves them elsewhere, and says where and what was charged.
+    saves them elsewhere.
     """
     with room_for(sizes) as write:
 
@@ -217,8 +214,8 @@ def check_place(out: Path, *endings: str, flag: str = "--out") -> None:
 def check_plan(path: Path | None) -> None:
     if path is not None and path.exists():
         raise ValueError(f"--save-plan must name a new file, got {str(path)!r}, which exists")
-    if path is not None and not path.parent.is_dir():
-        raise ValueError(f"--save-plan must be in an existing folder, got {str(path)!r}")
+    if path is not None:
+        check_place(path, path.suffix, flag="--save-plan")
 
 
 def check_free(
@@ -250,8 +247,7 @@ def is_input(path: Path, given: Path) -> bool:
         return True
     if any(_is_same(path, file) for file in paths_at(given)):
         return True
-    # A new file becomes an input if its name and its folder match a pattern. A last part ** matches
-    # folders, too, at any depth.
+    # A new file can match a pattern; a last part ** matches folders, too, at any depth.
     pattern = given if given.name == "**" else given.parent
     folders = glob.iglob(str(pattern), recursive=True)
     matches = fnmatch.fnmatchcase(path.name, given.name) and not given.is_file()
@@ -298,15 +294,12 @@ def parse_budget(text: str) -> Privacy:
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         try:
-            number = float(value)
+            if not equals or name not in NAMES or name in given:
+                raise ValueError
+            given[name] = float(value)
         except ValueError:
-            number = None
-        if not equals or name not in NAMES or name in given or number is None:
-            raise ValueError(
-                f"--budget must be 'epsilon=X', 'epsilon=X,delta=Y' or 'rho=X' with numbers, got "
-                f"{text!r}"
-            )
-        given[name] = number
+            wanted = "'epsilon=X', 'epsilon=X,delta=Y' or 'rho=X' with numbers"
+            raise ValueError(f"--budget must be {wanted}, got {text!r}") from None
     try:
         return flags.parse_privacy(*map(given.get, NAMES))
     except ValueError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -203,9 +204,7 @@ def _print_details(advice: gd.advice.Advice) -> None:
             for row in applies
         ],
     )
-    chains = [
-        (row.mechanism, row.sampler) for row in applies if row.sampler.startswith("heuristic")
-    ]
+    chains = [(r.mechanism, r.sampler) for r in applies if r.sampler.startswith("heuristic")]
     if chains:
         print()
         said = "chains (diagnostics can find a bad chain, but prove nothing)"
@@ -227,8 +226,6 @@ Accuracy:
 Privacy:
 --delta D  Find epsilon for (epsilon, D)-DP instead of epsilon-DP.
 --zcdp  Find rho for zero-concentrated privacy.
-Records:
---n N  Number of records.
 Result:
 --save-plan FILE  Write the mechanism, the budget and the weights of tables to a new file, for
     `geomdp release --plan FILE`.
@@ -244,7 +241,7 @@ def budget(
     *,
     sample: flags.Sample = None,
     schema: flags.SchemaFile = None,
-    n: Annotated[int, _budget_option("--n N", whole_number)],
+    n: Annotated[int, _option("--n N", whole_number)],
     workload: flags.Workload = None,
     tables: flags.Tables = None,
     weight: flags.Weight = None,
@@ -328,10 +325,9 @@ def _check_targets(given: Sequence[tuple[str, list[str]]]) -> None:
         raise ValueError("give an error to reach, for instance --half-width 0.02")
     for flag, texts in given:
         for text in texts:
-            try:
+            limit = 0.0
+            with suppress(ValueError):
                 limit = float(text.rpartition(":")[2])
-            except ValueError:
-                limit = 0.0
             if not 0 < limit < float("inf"):
                 raise ValueError(
                     f"{flag} must end with a finite number above 0, such as 0.02 or "
@@ -358,9 +354,8 @@ def _targets(given: Sequence[tuple[str, list[str]]], task: Task) -> dict[Target,
             try:
                 target.queries(task.workload)
             except ValueError as error:
-                raise ValueError(
-                    f"{flag} {text}: it must name a table or a query of {task.description}"
-                ) from error
+                wanted = f"it must name a table or a query of {task.description}"
+                raise ValueError(f"{flag} {text}: {wanted}") from error
             targets[target] = f"{target.name} of {place or 'all queries'}"
     return targets
 

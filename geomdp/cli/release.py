@@ -382,9 +382,8 @@ def privacy_record(
     n: int,
     declared_n: int | None,
 ) -> dict[str, object]:
-    """The privacy record of `release` and `ask`: the claim, which can be stronger than what was
-    `asked`, the question and the method, with the facts `own` to the command; without `declared_n`,
-    records were counted.
+    """The privacy record: the claim, which can be stronger than what was `asked`, the question and
+    the method, with the facts `own` to the command; without `declared_n`, records were counted.
     """
     from importlib.metadata import version  # slow import
 
@@ -531,9 +530,8 @@ def _columns(released: CovarianceTable) -> outputs.Columns:
 
 
 def _stated(found: Regression, confidence: float) -> dict[str, object]:
-    level, coefficients = found.level.to_dict(), found.frame.to_dict("index")
-    own = {"target": found.target, "intercept": level, "confidence": confidence}
-    return {**own, "coefficients": coefficients}
+    own = {"target": found.target, "intercept": found.level.to_dict(), "confidence": confidence}
+    return {**own, "coefficients": found.frame.to_dict("index")}
 
 
 def _print_regression(found: Regression, confidence: float) -> None:

@@ -287,8 +287,7 @@ MAX_TERMS = 10_000
 
 def _in_cube(query: ClosedForm, schema: gd.data.Schema) -> ClosedForm:
     """A query on the cube with the same values as `query` on the columns of `schema`: a point x
-    represents y_i = c_i + r_i x_i, for the middle c_i and half width r_i of the bounds; widths and
-    bandwidths are in units of the cube.
+    represents c_i + r_i x_i, for the middle c_i and half width r_i of the bounds.
     """
     from geomdp.workloads.smooth import GaussianMixture, Logistic, Polynomial, SoftRange, Waves
 
@@ -322,9 +321,7 @@ def _expanded(query: Polynomial, middle: FloatArray, half: FloatArray) -> Polyno
     terms: dict[tuple[int, ...], float] = {}
     for powers, coefficient in zip(exponents.tolist(), query.coefficients.tolist(), strict=True):
         for chosen in itertools.product(*(range(power + 1) for power in powers)):
-            factors = [
-                math.comb(power, k) * r**k * c ** (power - k)
-                for power, k, c, r in zip(powers, chosen, middle, half, strict=True)
-            ]
+            each = zip(powers, chosen, middle, half, strict=True)
+            factors = (math.comb(power, k) * r**k * c ** (power - k) for power, k, c, r in each)
             terms[chosen] = terms.get(chosen, 0.0) + coefficient * math.prod(factors)
     return type(query)(np.array(list(terms)), np.array(list(terms.values())))
