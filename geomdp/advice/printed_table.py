@@ -6,16 +6,12 @@ import pandas as pd
 
 from geomdp.bounds.problem import ALL_DIGITS
 
-#: Texts in cells are printed up to this many characters. Names of mechanisms are shorter, so they
-#: are printed in full. Most sentences in the columns `why` and `statement` are longer and are cut.
+#: Texts in cells are printed up to this many characters: names of mechanisms in full, reasons cut.
 CELL = 40
 
 
 class PrintedTable(pd.DataFrame):
-    """A table that prints all rows and columns, with long texts cut, and whole numbers in full.
-
-    By default, pandas leaves out the columns in the middle of a wide table, which hold the errors.
-    """
+    """A table that prints all rows and columns, with long texts cut, and whole numbers in full."""
 
     @property
     def _constructor(self) -> type[PrintedTable]:

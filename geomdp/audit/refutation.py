@@ -207,9 +207,7 @@ class Pair:
     def __repr__(self) -> str:
         return f"Pair({self.name!r})"
 
-    def outputs(
-        self, trials: int, rngs: tuple[np.random.Generator, np.random.Generator]
-    ) -> tuple[Outputs, Outputs]:
+    def outputs(self, trials: int, rngs: Sequence[np.random.Generator]) -> tuple[Outputs, Outputs]:
         """Draw `trials` outputs on each of the two inputs."""
         first = draw(self.sample_a, trials, rngs[0])
         second = draw(self.sample_b, trials, rngs[1])
@@ -291,7 +289,7 @@ def audit(
     """
     trials, level = whole(trials, "trials", minimum=4), checked_level(level)
     pair, privacy = Pair("", sample_a, sample_b), definition(guarantee)
-    rngs = _two(rng)
+    rngs = np.random.default_rng(rng).spawn(2)
     training = pair.outputs(trials // 2, rngs)
     if score is None:
         event = learn_event(*training, pair.learners, privacy, level)
@@ -386,7 +384,8 @@ def audit_pairs(
     for pair in pairs:
         require_type(pair, Pair, "pairs")
     trials = whole(trials, "trials", minimum=4 * FEWEST * len(pairs))
-    level, privacy, rngs = checked_level(level), definition(guarantee), _two(rng)
+    level, privacy = checked_level(level), definition(guarantee)
+    rngs = np.random.default_rng(rng).spawn(2)
     share = trials // (4 * len(pairs))
 
     def first_look(pair: Pair) -> float:
@@ -398,18 +397,13 @@ def audit_pairs(
     return tested(chosen, event, privacy, trials - trials // 2, level, rngs)
 
 
-def _two(rng: RandomState) -> tuple[np.random.Generator, np.random.Generator]:
-    first, second = np.random.default_rng(rng).spawn(2)
-    return first, second
-
-
 def tested(
     pair: Pair,
     event: ScoreEvent,
     privacy: Privacy,
     trials: int,
     level: float,
-    rngs: tuple[np.random.Generator, np.random.Generator],
+    rngs: Sequence[np.random.Generator],
 ) -> AuditResult:
     """Test one event on new outputs, which were not used to choose the event."""
     outputs = pair.outputs(trials, rngs)
