@@ -27,7 +27,7 @@ from experiments.benchmarks.table_strategies import Simple
 from experiments.engine.claims import Goal
 from experiments.engine.statistics import pooled_by
 from experiments.error import accuracy_frontier, many_columns
-from experiments.error.frontier_errors import Source
+from experiments.error.accuracy_frontier import Source
 from experiments.lower_bounds import bracket_table
 from experiments.lower_bounds.bracket_problems import COUNT, random_question, random_workload
 from experiments.shared.accuracy_lines import Method
