@@ -44,31 +44,18 @@ import pandas as pd
 import scipy.stats
 
 import experiments.engine.tools as ex
-from experiments.privacy.corrected import (
-    deductions,
-    median_nets,
-    released_values,
-    smooth_summaries,
-    stopping,
-)
-from experiments.privacy.corrected.statement import (
-    LOOKS,
-    PANELS,
-    Measured,
-    Statement,
-    Version,
-    draw_panel,
-)
+from experiments.privacy import corrected
+from experiments.privacy.corrected import Measured, Statement, Version
 
 MEASURES: Mapping[Statement, Callable[[Version, float, int, np.random.Generator], Measured]] = {
-    Statement.ITERATIVE: stopping.stopped,
-    Statement.NUMERIC: released_values.released,
-    Statement.MEDIAN: median_nets.forced,
-    Statement.SMOOTH_NOISE: smooth_summaries.loss,
-    Statement.SMOOTH_ERROR: smooth_summaries.error,
-    Statement.COMPOSITION: deductions.composed,
-    Statement.ONLINE: released_values.updated,
-    Statement.FLAT: deductions.flat,
+    Statement.ITERATIVE: corrected.stopped,
+    Statement.NUMERIC: corrected.released,
+    Statement.MEDIAN: corrected.forced,
+    Statement.SMOOTH_NOISE: corrected.loss,
+    Statement.SMOOTH_ERROR: corrected.error,
+    Statement.COMPOSITION: corrected.composed,
+    Statement.ONLINE: corrected.updated,
+    Statement.FLAT: corrected.flat,
 }
 
 
@@ -217,6 +204,70 @@ def simulated(rows: pd.DataFrame) -> ex.Claim:
         f"{(rows.measured * rows.runs).sum():.0f} expected",
         "DISC-11, SV-NUM",
     )
+
+
+@dataclass(frozen=True)
+class Panel:
+    """How one statement is drawn."""
+
+    title: str  # The statement, and below it the measured quantity
+    label: str  # Label of the horizontal axis: the parameter that varies
+    limits: tuple[float, float]  # Limits of the vertical axis, logarithmic if the first is above 0
+    ticks: tuple[float, ...] | None = None  # Labelled values of x; None labels the decades
+
+
+PANELS = {
+    Statement.ITERATIVE: Panel(
+        "(a) iterative construction, Thm 5\nlargest error",
+        r"error at the start $/\,\alpha$",
+        (0, 1.5),
+        (0.5, 1, 2, 4),
+    ),
+    Statement.NUMERIC: Panel(
+        "(b) NumericSparse, Thm 3.28\nprobability of a large error", "queries $k$", (1e-8, 1e2)
+    ),
+    Statement.MEDIAN: Panel(
+        "(c) median rule, Thm 5.8\nupdates forced", r"$1/\alpha$", (0, 2.5), (4, 16, 64, 256)
+    ),
+    Statement.SMOOTH_NOISE: Panel(
+        "(d) smooth queries, Thm 3.1 (1)\nprivacy loss",
+        "frequencies $t$",
+        (0, 1.5),
+        (2, 4, 8, 16, 32, 64, 128),
+    ),
+    Statement.SMOOTH_ERROR: Panel(
+        "(e) smooth queries, Thm 3.1 (2)\nworst error", r"$\varepsilon$", (0.1, 1e4)
+    ),
+    Statement.COMPOSITION: Panel(
+        "(f) composition, Thm 2.10\n" r"exact $\varepsilon$", r"$\delta/(1-\delta)$", (0.1, 1e3)
+    ),
+    Statement.ONLINE: Panel(
+        "(g) online weights, step of Thm 4.14\nprobability of a large error",
+        r"$\beta$",
+        (1e-2, 1e2),
+    ),
+    Statement.FLAT: Panel(
+        "(h) flat queries, step of Cor 4.7\nbound by Lemma 4.6", r"$kT/(2\beta)$", (0, 1.5)
+    ),
+}
+LOOKS = Version.looks()
+
+
+def draw_panel(axes: ex.Axes, rows: pd.DataFrame, panel: Panel) -> None:
+    """Draw one statement from the columns x, share and version. Shares of 0 are not drawn."""
+    axes.axhspan(1, panel.limits[1], color="0.92", lw=0, zorder=0)
+    axes.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1)
+    for version, look in LOOKS.items():
+        mine = rows[rows.version == version].sort_values("x")
+        ex.draw_points(axes, mine.x, mine.share.where(mine.share > 0), look, version)
+    axes.set_xscale("log")
+    if panel.limits[0] > 0:
+        axes.set_yscale("log")
+    if panel.ticks is not None:
+        ex.label_ticks(axes, panel.ticks)
+    axes.set_ylim(*panel.limits)
+    axes.set_title(panel.title, fontsize=9)
+    axes.set_xlabel(panel.label)
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from experiments.privacy.corrected.released_values import chance_of_a_large_value
+from experiments.privacy.corrected import chance_of_a_large_value
 from experiments.shared.rand_sample import real_sample
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 

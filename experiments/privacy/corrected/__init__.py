@@ -1,1 +1,0 @@
-"""Published statements and their corrections: what the figure of corrections measures."""
