@@ -212,11 +212,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     axes.set_xticks(TICKS, [str(tick) for tick in TICKS])
     axes.minorticks_off()
     axes.set_xlabel("error per cell (RMSE of means, thousandths)")
-    return ex.headline(
-        figure,
-        "Noise shaped like the body errs six times less than Laplace noise",
-        "All 2-way tables of ten binary columns, $n=5000$, 1-DP. Black bars: predicted.",
-    )
+    result = "Noise shaped like the body errs six times less than Laplace noise"
+    settings = "All 2-way tables of ten binary columns, $n=5000$, 1-DP. Black bars: predicted."
+    return ex.headline(figure, result, settings)
 
 
 def sweep(releases: int, trials: int, slabs: int) -> ex.Sweep[Config]:

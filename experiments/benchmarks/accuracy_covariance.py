@@ -185,11 +185,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     names = [NAMES.get(method, str(method)) for method in LOOKS]
     measured = "measured (Frobenius norm, RMS)"
     ex.shared_legend(figure, {measured: names, "theory": [EXPLICIT]})
-    return ex.headline(
-        figure,
-        "Second moments: ours errs less than every other method, if shrunk",
-        "1-DP, records on the unit sphere in $d$ dimensions.",
-    )
+    result = "Second moments: ours errs less than every other method, if shrunk"
+    return ex.headline(figure, result, "1-DP, records on the unit sphere in $d$ dimensions.")
 
 
 def draw(axes: ex.Axes, table: pd.DataFrame, d: int) -> None:

@@ -121,11 +121,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     axes.set_xticks(*ex.ticks(0.3, 0.5, 1))
     axes.minorticks_off()
     axes.set_xlabel("error over that of the best other mechanism (RMSE)")
-    return ex.headline(
-        figure,
-        "As good as the best other mechanism, or up to three times better",
-        "1-DP. Blue: the best of ours, named on the right. Grey: the best other. Bars: 95%.",
-    )
+    result = "As good as the best other mechanism, or up to three times better"
+    settings = "1-DP. Blue: the best of ours, named on the right. Grey: the best other. Bars: 95%."
+    return ex.headline(figure, result, settings)
 
 
 #: Packages of the graphical model.

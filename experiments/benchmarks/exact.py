@@ -163,11 +163,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     times.set_ylim(bottom=0)
     for axes in (spent, times):
         ex.label_curves(axes)
-    return ex.headline(
-        figure,
-        "Correct rounding costs a factor of at most three, except for covariances",
-        "All 2-way tables of binary columns, 5,000 records. OpenDP: Laplace noise alone.",
-    )
+    result = "Correct rounding costs a factor of at most three, except for covariances"
+    settings = "All 2-way tables of binary columns, 5,000 records. OpenDP: Laplace noise alone."
+    return ex.headline(figure, result, settings)
 
 
 def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:

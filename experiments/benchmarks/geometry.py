@@ -299,13 +299,11 @@ def claims(table: pd.DataFrame) -> ex.Claims:
         for work, rows in table[(table.method == GEOMDP) == own].groupby("work", sort=False):
             shares = rows.disagreement - rows.allowed
             worst = rows.loc[shares.idxmax()]
-            yield ex.Claim(
-                f"{work}: {name}",
-                ex.allowed(rows.disagreement, rows.allowed),
-                f"{worst.disagreement:.2g} ({worst.method}, m = {worst.dimension})",
-                f"at most {worst.allowed:.2g}",
-                "X-RAY, X-MNP, X-LOCK, X-SPX",
-            )
+            statement = f"{work}: {name}"
+            verdict = ex.allowed(rows.disagreement, rows.allowed)
+            measured = f"{worst.disagreement:.2g} ({worst.method}, m = {worst.dimension})"
+            theory = f"at most {worst.allowed:.2g}"
+            yield ex.Claim(statement, verdict, measured, theory, "X-RAY, X-MNP, X-LOCK, X-SPX")
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
@@ -323,11 +321,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     axes.set_yticks(heights, names)
     axes.set(ylim=(len(spread) - 0.5, -0.5), xlabel="time of the peer over that of geomdp")
     ex.log_axes(axes, "x")
-    return ex.headline(
-        figure,
-        "The geometry core is faster than its peers, often by more than ten times",
-        "One core, paired runs. Median and range over dimensions and kinds of vertices.",
-    )
+    result = "The geometry core is faster than its peers, often by more than ten times"
+    settings = "One core, paired runs. Median and range over dimensions and kinds of vertices."
+    return ex.headline(figure, result, settings)
 
 
 def both(work: Work, dimension: int, count: int, operations: int, peers: int) -> list[Config]:

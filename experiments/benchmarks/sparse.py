@@ -315,11 +315,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     axes.set_ylim(bottom=10 ** math.floor(math.log10(dense)))
     axes.set(xlabel="sparsity of the query $m$", ylabel="queries per second of one core")
     ex.label_curves(axes)
-    return ex.headline(
-        figure,
-        "Sparse weights answer about 100 times faster than dense weights, or more",
-        "Median and range over universes of $10^3$ numbers, $10^9$ numbers and strings.",
-    )
+    result = "Sparse weights answer about 100 times faster than dense weights, or more"
+    settings = "Median and range over universes of $10^3$ numbers, $10^9$ numbers and strings."
+    return ex.headline(figure, result, settings)
 
 
 def grid(

@@ -447,11 +447,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     panels[0].set_yticks(range(len(ROWS)), list(ROWS.values()))
     panels[0].set_ylim(len(ROWS) - 0.4, -0.5)
     ex.shared_legend(figure, {"errors": [*LOOKS], "limits": [GOAL, *EXCLUDED]})
-    return ex.headline(
-        figure,
-        "2-way tables: exact samplers reach most of the possible gain; 3-way: none",
-        "1-DP, $n=5000$. Error over that of the matrix mechanism.",
-    )
+    result = "2-way tables: exact samplers reach most of the possible gain; 3-way: none"
+    return ex.headline(figure, result, "1-DP, $n=5000$. Error over that of the matrix mechanism.")
 
 
 def draw(axes: ex.Axes, table: pd.DataFrame) -> None:

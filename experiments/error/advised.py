@@ -175,11 +175,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     errors.minorticks_off()
     columns = {"(a) after the noise": [*COLOURS], "(b) error of the choice": [*LOOKS]}
     ex.shared_legend(figure, columns)
-    return ex.headline(
-        figure,
-        "The advised mechanism never errs more than the best peer, and often less",
-        "1-DP. Peers: Laplace noise and the matrix mechanism.",
-    )
+    result = "The advised mechanism never errs more than the best peer, and often less"
+    return ex.headline(figure, result, "1-DP. Peers: Laplace noise and the matrix mechanism.")
 
 
 def draw_choices(axes: ex.Axes, table: pd.DataFrame, height: int) -> None:

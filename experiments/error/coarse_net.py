@@ -167,11 +167,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         axes.set_xlim(left=-0.09)
     nets.set_ylim(bottom=0)
     ex.label_curves(nets)
-    return ex.headline(
-        figure,
-        "With few records a coarse net errs least, with many the finest net",
-        "64 prefix sums, worst data. Marks: measured; dashed: proved bounds.",
-    )
+    result = "With few records a coarse net errs least, with many the finest net"
+    settings = "64 prefix sums, worst data. Marks: measured; dashed: proved bounds."
+    return ex.headline(figure, result, settings)
 
 
 def grid(radii: tuple[float, ...], counts: tuple[int, ...], releases: int) -> tuple[Config, ...]:

@@ -154,31 +154,21 @@ def by_theory(size: pd.Series) -> pd.Series:
 
 def claims(table: pd.DataFrame) -> ex.Claims:
     ratio = table.noise_declared / table.noise_plain
-    yield ex.Claim(
-        "the declaration lowers the noise of the possible cells",
-        ex.at_most(ratio.max(), 0.97),
-        f"from {ratio.min():.2f} to {ratio.max():.2f} times the noise without",
-        "at most 0.97 in every setting",
-        "JL-L14",
-    )
+    name = "the declaration lowers the noise of the possible cells"
+    measured = f"from {ratio.min():.2f} to {ratio.max():.2f} times the noise without"
+    theory = "at most 0.97 in every setting"
+    yield ex.Claim(name, ex.at_most(ratio.max(), 0.97), measured, theory, "JL-L14")
     nested = table[table.declared == Declared.NESTED]
     off = (nested.laplace_declared / nested.laplace_plain / by_theory(nested["size"]) - 1).abs()
-    yield ex.Claim(
-        "Laplace noise for counties in regions changes by the factor of the formula",
-        ex.at_most(off.max(), 1e-9),
-        f"off by {off.max():.1g} at most",
-        "((42 s + 8) / (21 s + 26))^(1/2) / 2",
-        "JL-L14",
-    )
+    name = "Laplace noise for counties in regions changes by the factor of the formula"
+    measured = f"off by {off.max():.1g} at most"
+    theory = "((42 s + 8) / (21 s + 26))^(1/2) / 2"
+    yield ex.Claim(name, ex.at_most(off.max(), 1e-9), measured, theory, "JL-L14")
     errors = table.error_declared / table.error_plain
     gain = float(np.exp(np.log(errors).mean()))
-    yield ex.Claim(
-        "fitted tables err less on their possible cells",
-        ex.at_most(gain, 0.95),
-        f"{gain:.2f} times the error without, in the geometric mean of {len(table)} settings",
-        "at most 0.95",
-        "X-MAXENT",
-    )
+    name = "fitted tables err less on their possible cells"
+    measured = f"{gain:.2f} times the error without, in the geometric mean of {len(table)} settings"
+    yield ex.Claim(name, ex.at_most(gain, 0.95), measured, "at most 0.95", "X-MAXENT")
     yield ex.Claim(
         "impossible cells are empty, and some are not without the declaration",
         ex.each_case((table.filled_declared == 0).all() and table.filled_plain.sum() > 0),
@@ -189,13 +179,10 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     )
     most = table.apart_declared.max()
     others = table[table.declared != Declared.SKIP].apart_plain.min()
-    yield ex.Claim(
-        "regions are the sums of their counties, and are not without the declaration",
-        ex.each_case(most < 1e-6 < 0.1 < others),
-        f"{most:.1g} of {N} records apart, and at least {others:.2g} without",
-        "equal up to rounding; at least 0.1 records apart",
-        "GEN-2",
-    )
+    name = "regions are the sums of their counties, and are not without the declaration"
+    measured = f"{most:.1g} of {N} records apart, and at least {others:.2g} without"
+    theory = "equal up to rounding; at least 0.1 records apart"
+    yield ex.Claim(name, ex.each_case(most < 1e-6 < 0.1 < others), measured, theory, "GEN-2")
 
 
 LOOKS = Declared.looks()

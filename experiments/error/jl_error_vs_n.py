@@ -326,11 +326,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         ex.log_axes(axes)
     panels[0].set_ylim(0.05, 8)
     ex.label_curves(panels[1])
-    return ex.headline(
-        figure,
-        "With few records, projection removes most of the noise; with many, none",
-        "1-DP. (a) ten binary columns; (b) 200 queries, 1,000 elements. Dashed: predicted.",
-    )
+    result = "With few records, projection removes most of the noise; with many, none"
+    settings = "1-DP. (a) ten binary columns; (b) 200 queries, 1,000 elements. Dashed: predicted."
+    return ex.headline(figure, result, settings)
 
 
 def in_units_of_knorm(table: pd.DataFrame, queries: Queries, data: Data) -> pd.DataFrame:

@@ -384,11 +384,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         draw(axes, rows, panel)
     columns = {"mechanism": [*LOOKS][:3], " ": [*LOOKS][3:], "theory": [BOUND, OPTIMUM]}
     ex.shared_legend(figure, columns)
-    return ex.headline(
-        figure,
-        r"With a random map, the error does not grow with the number of queries",
-        "Pure DP, for data that are worst for the map. Bands: 95%.",
-    )
+    result = r"With a random map, the error does not grow with the number of queries"
+    return ex.headline(figure, result, "Pure DP, for data that are worst for the map. Bands: 95%.")
 
 
 def fixed(rows: pd.DataFrame, panel: Panel) -> str:

@@ -87,37 +87,24 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     expected = measured.role.map(known) / measured.n
     off = ((measured.rmse - expected) / measured.stderr).abs()
     reach = ex.quantile(ex.LEVEL / (2 * len(off)), every.RELEASES)
-    yield ex.Claim(
-        "measured errors agree with the predictions made before any data",
-        ex.at_most(off, reach),
-        f"{len(off)} errors, off by at most {off.max():.1f} standard errors",
-        f"within {reach:.1f} standard errors",
-        "JL-L14, X-CONE",
-    )
+    name = "measured errors agree with the predictions made before any data"
+    found = f"{len(off)} errors, off by at most {off.max():.1f} standard errors"
+    theory = f"within {reach:.1f} standard errors"
+    yield ex.Claim(name, ex.at_most(off, reach), found, theory, "JL-L14, X-CONE")
     gain = known[Role.LAPLACE] / known[Role.OURS]
-    yield ex.Claim(
-        "for the same error our noise needs at most a fifth of the records of Laplace noise",
-        ex.at_least(gain, 5),
-        f"{gain:.2f} times fewer records",
-        "at least 5 times",
-        "X-CONE",
-    )
+    name = "for the same error our noise needs at most a fifth of the records of Laplace noise"
+    found = f"{gain:.2f} times fewer records"
+    yield ex.Claim(name, ex.at_least(gain, 5), found, "at least 5 times", "X-CONE")
     gain = known[Role.PEER] / known[Role.OURS]
-    yield ex.Claim(
-        "our noise needs fewer records than the best other mechanism",
-        ex.above(gain, 1),
-        f"{gain:.2f} times fewer records than {', '.join(names(table, Role.PEER))}",
-        "more than 1",
-        "X-CONE",
-    )
+    name = "our noise needs fewer records than the best other mechanism"
+    found = f"{gain:.2f} times fewer records than {', '.join(names(table, Role.PEER))}"
+    yield ex.Claim(name, ex.above(gain, 1), found, "more than 1", "X-CONE")
     apart = (predicted(table, Role.OURS) / predicted(table, Role.LIMIT)).dropna()
-    yield ex.Claim(
-        "no predicted error is in the region that is impossible for every mechanism",
-        ex.at_least(apart, 1),
-        f"{len(apart)} numbers of records, {apart.min():.1f} to {apart.max():.1f} times the limit",
-        "at least 1",
-        "JL-L6",
+    name = "no predicted error is in the region that is impossible for every mechanism"
+    found = (
+        f"{len(apart)} numbers of records, {apart.min():.1f} to {apart.max():.1f} times the limit"
     )
+    yield ex.Claim(name, ex.at_least(apart, 1), found, "at least 1", "JL-L6")
 
 
 def names(table: pd.DataFrame, role: Role) -> list[str]:

@@ -265,11 +265,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for axes in panels:
         ex.log_axes(axes, "y")
     ex.label_curves(panels[0])
-    return ex.headline(
-        figure,
-        "The longer the box, the more recursive noise gains over K-norm noise",
-        "16 one-way marginals, the i-th scaled by $r^i$. Marks: measured; dashed: predicted.",
-    )
+    result = "The longer the box, the more recursive noise gains over K-norm noise"
+    settings = "16 one-way marginals, the i-th scaled by $r^i$. Marks: measured; dashed: predicted."
+    return ex.headline(figure, result, settings)
 
 
 def draw(axes: ex.Axes, table: pd.DataFrame, x: str) -> None:

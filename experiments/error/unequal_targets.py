@@ -107,30 +107,21 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     words = "; ".join(
         f"{name}: {row.budget / row.equal_weights:.2f}" for name, row in last.iterrows()
     )
-    yield ex.Claim(
-        "unequal targets need less budget with weights than with equal weights",
-        ex.at_most(gain, 0.8),
-        f"times the budget at t = {found.looseness.max():g}, {words}",
-        "at most 0.8; (1 + 3 / t^2) / 4 for four columns alone",
-        "X-BUDGET",
-    )
+    statement = "unequal targets need less budget with weights than with equal weights"
+    measured = f"times the budget at t = {found.looseness.max():g}, {words}"
+    theory = "at most 0.8; (1 + 3 / t^2) / 4 for four columns alone"
+    yield ex.Claim(statement, ex.at_most(gain, 0.8), measured, theory, "X-BUDGET")
     single = found[found.subject == Subject.SINGLE]
     off = float((single.budget / by_theory(single.looseness) - 1).abs().max())
-    yield ex.Claim(
-        "four columns alone need (1 + 3 / t^2) / 4 times the rho of equal limits",
-        ex.at_most(off, 0.02),
-        f"off by {off:.2%} at most, at {len(single)} points",
-        "equal, up to the rounding of weights to whole numbers, at most 2%",
-        "X-BUDGET, X-RES",
-    )
+    statement = "four columns alone need (1 + 3 / t^2) / 4 times the rho of equal limits"
+    measured = f"off by {off:.2%} at most, at {len(single)} points"
+    theory = "equal, up to the rounding of weights to whole numbers, at most 2%"
+    yield ex.Claim(statement, ex.at_most(off, 0.02), measured, theory, "X-BUDGET, X-RES")
     most = float((found.budget / found.equal_weights).max())
-    yield ex.Claim(
-        "weights never cost budget",
-        ex.at_most(most, 1.01),
-        f"at most {most:.4f} times the budget of equal weights",
-        "at most 1, and 1% for the search",
-        "X-BUDGET",
-    )
+    statement = "weights never cost budget"
+    measured = f"at most {most:.4f} times the budget of equal weights"
+    theory = "at most 1, and 1% for the search"
+    yield ex.Claim(statement, ex.at_most(most, 1.01), measured, theory, "X-BUDGET")
     zcdp = found[found.subject != Subject.PURE]
     least = float((zcdp.budget / zcdp.alone).min())
     proved = float((found.impossible / found.budget).max())
@@ -165,11 +156,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     ex.draw_theory(left, ts, by_theory(ts), "C7", THEORY)
     ex.label_curves(left, [THEORY])
     ex.label_curves(right, [*Subject])
-    return ex.headline(
-        figure,
-        "Weights meet unequal targets with half to a quarter of the budget",
-        "One table within a limit, the others within $t$ times that limit.",
-    )
+    result = "Weights meet unequal targets with half to a quarter of the budget"
+    settings = "One table within a limit, the others within $t$ times that limit."
+    return ex.headline(figure, result, settings)
 
 
 QUICK = ex.Sweep(ex.product(Config, tuple(Subject), (1.0, 2.0, 4.0)))

@@ -211,11 +211,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     ex.log_axes(change)
     ex.log_axes(image, "x")
     ex.label_curves(change)
-    return ex.headline(
-        figure,
-        r"A random map to m dimensions changes distances by about w(S) / $\mathbf{\sqrt{m}}$",
-        "Filled: Gaussian maps; open: random signs. Dashed: Theorem 9; in (b) the mean norm.",
-    )
+    result = r"A random map to m dimensions changes distances by about w(S) / $\mathbf{\sqrt{m}}$"
+    settings = "Filled: Gaussian maps; open: random signs. Dashed: Theorem 9; in (b) the mean norm."
+    return ex.headline(figure, result, settings)
 
 
 def grid(sizes: tuple[int, ...], maps: int) -> tuple[Config, ...]:

@@ -173,11 +173,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     widths.set_yticks(*ex.ticks(2, 5, 10, 20, 50))
     widths.minorticks_off()
     ex.label_curves(widths)
-    return ex.headline(
-        figure,
-        "Semidefinite relaxations of marginals and parities are hardly too wide",
-        "Bands: 95%. Dashed: the polytope itself.",
-    )
+    result = "Semidefinite relaxations of marginals and parities are hardly too wide"
+    return ex.headline(figure, result, "Bands: 95%. Dashed: the polytope itself.")
 
 
 #: Number of directions in one cell for a lift. Each key is the largest number of attributes for

@@ -414,11 +414,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for axes in panels[1:3]:
         ex.label_curves(axes)
     ex.label_curves(panels[3], ["exact"])
-    return ex.headline(
-        figure,
-        "Sparse weights answer with an error that does not depend on the universe",
-        r"Multiplicative weights, sparse or dense. Dashed: guarantees $3\alpha_0$.",
-    )
+    result = "Sparse weights answer with an error that does not depend on the universe"
+    settings = r"Multiplicative weights, sparse or dense. Dashed: guarantees $3\alpha_0$."
+    return ex.headline(figure, result, settings)
 
 
 def curve(axes: ex.Axes, table: pd.DataFrame, column: str, rule: Rule) -> None:

@@ -349,11 +349,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     panels[1].set_xlabel("number of queries $k$")
     panels[0].set_ylabel("probability of a wrong answer")
     ex.shared_legend(figure, {"mechanism": [*LOOKS], "theory": [STATED, LIMIT, VALUES]})
-    return ex.headline(
-        figure,
-        "Sparse vector fails less than its theorems say, except for the one printed wrong",
-        "Bands: 95%. Only points with five failures or more.",
-    )
+    result = "Sparse vector fails less than its theorems say, except for the one printed wrong"
+    return ex.headline(figure, result, "Bands: 95%. Only points with five failures or more.")
 
 
 def draw(axes: ex.Axes, points: pd.DataFrame, x: str, family: Family) -> None:

@@ -131,11 +131,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         ex.draw_points(axes, rows.n, rows.promised, LOOK, PROMISED, "none")
         ex.log_axes(axes)
     ex.label_curves(panels[-1])
-    return ex.headline(
-        figure,
-        "Mechanisms promise the stated error, or a quarter of it",
-        "Solutions of equations; nothing is random.",
-    )
+    result = "Mechanisms promise the stated error, or a quarter of it"
+    return ex.headline(figure, result, "Solutions of equations; nothing is random.")
 
 
 #: Logarithms of n to base 10. Theorem 3.3 needs more records than Theorem 8.

@@ -318,13 +318,11 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     yield ex.Claim(name, ex.below(table.lower, table.upper), measured, "at least 1", "JL-DEF")
     proved = table[table.checked >= 0]
     without = table[table.checked < 0]
-    yield ex.Claim(
-        "every lower bound passes the independent checker",
-        ex.each_case((proved.checked == proved.lower).all() and (without.lower == 0).all()),
-        f"{len(proved)} certificates; {len(without)} rows without one, which exclude no record",
-        "the checker and the certificate agree in every row",
-        "JL-L6, JL-L7",
-    )
+    statement = "every lower bound passes the independent checker"
+    verdict = ex.each_case((proved.checked == proved.lower).all() and (without.lower == 0).all())
+    found = f"{len(proved)} certificates; {len(without)} rows without one, which exclude no record"
+    expected = "the checker and the certificate agree in every row"
+    yield ex.Claim(statement, verdict, found, expected, "JL-L6, JL-L7")
     yield mechanisms_are_proved(table)
     yield from (falls(standard, by, keys) for by, keys in along if standard[by].nunique() > 1)
     mine = standard[(standard.error == Error.MEAN_L2) & (standard.lower >= FROM)]

@@ -245,11 +245,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         ex.log_axes(axes)
     ex.label_ticks(ratio, [2**i for i in range(1, most + 1)])
     ex.label_curves(ratio)
-    return ex.headline(
-        figure,
-        r"The gap between the bounds of a net grows no faster than D/$\mathbf{\alpha}$",
-        "Mean error. (a) Marks: squared links of the chain; dashed: certified packings.",
-    )
+    result = r"The gap between the bounds of a net grows no faster than D/$\mathbf{\alpha}$"
+    settings = "Mean error. (a) Marks: squared links of the chain; dashed: certified packings."
+    return ex.headline(figure, result, settings)
 
 
 def grid(size: Size, halvings: tuple[int, ...], epsilon: float) -> tuple[Config, ...]:

@@ -180,11 +180,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     )
     for axes in panels[1::2]:
         ex.label_curves(axes)
-    return ex.headline(
-        figure,
-        "Marginals: no mechanism beats the rate of Theorem 1 by more than a constant",
-        r"Pure DP. Dashed: numbers of records that suffice; Theorem 1 with constant 1.",
-    )
+    result = "Marginals: no mechanism beats the rate of Theorem 1 by more than a constant"
+    settings = r"Pure DP. Dashed: numbers of records that suffice; Theorem 1 with constant 1."
+    return ex.headline(figure, result, settings)
 
 
 def grid(

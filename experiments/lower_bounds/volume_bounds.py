@@ -176,11 +176,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         axes.set_yticks(*ex.ticks(50, 100, 200, 500, 1000))
         axes.minorticks_off()
         ex.label_curves(axes)
-    return ex.headline(
-        figure,
-        "K-norm noise of round bodies errs by a constant times the volume bound",
-        r"Pure DP, any mechanism for histograms. Dotted: the factor $8e^2$ of a ball.",
-    )
+    result = "K-norm noise of round bodies errs by a constant times the volume bound"
+    settings = r"Pure DP, any mechanism for histograms. Dotted: the factor $8e^2$ of a ball."
+    return ex.headline(figure, result, settings)
 
 
 def draw_bodies(axes: ex.Axes, found: pd.DataFrame) -> None:

@@ -244,11 +244,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for axes, panel in zip(panels, Panel, strict=True):
         draw(axes, table[table.panel == panel], varied(panel))
     ex.shared_legend(figure, {"measured": [*LOOKS], "bound": [*BOUNDS.values()]})
-    return ex.headline(
-        figure,
-        "With many records, a private covariance errs as little as the sample",
-        "Pure DP. Error against the covariance of the distribution. Dashed: explicit bounds.",
-    )
+    result = "With many records, a private covariance errs as little as the sample"
+    settings = "Pure DP. Error against the covariance of the distribution. Dashed: explicit bounds."
+    return ex.headline(figure, result, settings)
 
 
 def varied(panel: Panel) -> str:

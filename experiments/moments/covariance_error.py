@@ -195,11 +195,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         ex.log_axes(axes)
     names = [NAMES.get(family, str(family)) for family in LOOKS]
     ex.shared_legend(figure, {"measured": names, "bounds": [WISHART, STATED]})
-    return ex.headline(
-        figure,
-        "Private second moments: the projected cone errs less than ball or Laplace",
-        "1-DP, records in the unit ball of dimension $d$. Dashed: predicted, or bounds.",
-    )
+    result = "Private second moments: the projected cone errs less than ball or Laplace"
+    settings = "1-DP, records in the unit ball of dimension $d$. Dashed: predicted, or bounds."
+    return ex.headline(figure, result, settings)
 
 
 def draw(axes: ex.Axes, table: pd.DataFrame) -> None:

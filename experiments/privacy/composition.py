@@ -252,11 +252,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         ex.draw_theory(axes, exact.steps, root, "black", ROOT, (1, 2))
         ex.log_axes(axes)
     ex.label_curves(panels[1])
-    return ex.headline(
-        figure,
-        "Exact composition allows the largest steps, and zCDP loses little of them",
-        r"Pure steps of $\varepsilon_0$, added up at $\delta=10^{-6}$.",
-    )
+    result = "Exact composition allows the largest steps, and zCDP loses little of them"
+    settings = r"Pure steps of $\varepsilon_0$, added up at $\delta=10^{-6}$."
+    return ex.headline(figure, result, settings)
 
 
 QUICK = ex.Sweep(ex.product(Config, (1, 10, 100, 1000), 2000))

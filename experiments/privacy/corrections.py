@@ -281,11 +281,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for version, height in ((Version.PRINTED, 1.36), (Version.CORRECTED, 0.66)):
         place = (1.35, height)
         ex.note(panels[0, 0], place, version, LOOKS[version].colour, (0, 0), "left")
-    return ex.headline(
-        figure,
-        "Eight printed statements or steps fail; corrected, they hold",
-        "What is measured over what the statement promises. In the grey area it is wrong.",
-    )
+    result = "Eight printed statements or steps fail; corrected, they hold"
+    settings = "What is measured over what the statement promises. In the grey area it is wrong."
+    return ex.headline(figure, result, settings)
 
 
 #: Values of x at which each statement is tried.

@@ -208,11 +208,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         "theory": [EXACT, VARIATION, RATIO],
     }
     ex.shared_legend(figure, columns)
-    return ex.headline(
-        figure,
-        "Imperfect noise loses privacy, and float64 gives most answers away",
-        r"Noise for one answer of sensitivity 1, $\varepsilon=1$.",
-    )
+    result = "Imperfect noise loses privacy, and float64 gives most answers away"
+    return ex.headline(figure, result, r"Noise for one answer of sensitivity 1, $\varepsilon=1$.")
 
 
 def draw_variations(axes: ex.Axes, table: pd.DataFrame) -> None:

@@ -108,11 +108,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     axes.set_xlim(0, 1.45 * planted.groupby("part").size().max())
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("planted faults that a test catches")
-    return ex.headline(
-        figure,
-        f"Tests catch {int(planted.failed.sum())} of {len(planted)} planted faults",
-        "Each fault is one edit that breaks privacy or a bound.",
-    )
+    result = f"Tests catch {int(planted.failed.sum())} of {len(planted)} planted faults"
+    return ex.headline(figure, result, "Each fault is one edit that breaks privacy or a bound.")
 
 
 def _sweep(names: Collection[str], *, sample: bool) -> ex.Sweep[Config]:

@@ -153,13 +153,10 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     measured = f"{len(once)} kinds of noise, off by at most {off:.1f} standard errors"
     theory = f"within {tail:.1f} standard errors"
     yield ex.Claim(statement, ex.at_most(off, tail), measured, theory, "JL-KN")
-    yield ex.Claim(
-        "the deltas of one Laplace query and of Gaussian noise agree with their closed forms",
-        ex.at_most(closed, reach),
-        f"{len(known)} points, off by at most {closed.max():.1f} standard errors",
-        f"within {reach:.1f} standard errors",
-        "GEN-3, Balle and Wang 2018",
-    )
+    claim = "the deltas of one Laplace query and of Gaussian noise agree with their closed forms"
+    found = f"{len(known)} points, off by at most {closed.max():.1f} standard errors"
+    expected = f"within {reach:.1f} standard errors"
+    yield ex.Claim(claim, ex.at_most(closed, reach), found, expected, "GEN-3, Balle and Wang 2018")
 
 
 LOOKS = Family.looks()

@@ -256,11 +256,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     ex.log_axes(axes)
     axes.set(xlabel="number of records $n$", ylabel="worst error of an answer (RMS)")
     ex.label_curves(axes)
-    return ex.headline(
-        figure,
-        "Smooth queries: truncated series with weighted noise err least",
-        f"$K={K}$, $d={d}$. Dashed: rates of theory. Exponents (theory): {', '.join(parts)}.",
-    )
+    result = "Smooth queries: truncated series with weighted noise err least"
+    settings = f"$K={K}$, $d={d}$. Dashed: rates of theory. Exponents (theory): {', '.join(parts)}."
+    return ex.headline(figure, result, settings)
 
 
 def draw_rate(axes: ex.Axes, table: pd.DataFrame, method: Method) -> None:

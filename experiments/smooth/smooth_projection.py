@@ -224,11 +224,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
                 name = method.replace(", ", ",\n")
                 ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, name)
     ex.label_curves(panels[0])
-    return ex.headline(
-        figure,
-        "Smooth queries: the nearest possible moments halve the error at few records",
-        r"1-DP, $t$ degrees in each of $d$ variables.",
-    )
+    result = "Smooth queries: the nearest possible moments halve the error at few records"
+    return ex.headline(figure, result, r"1-DP, $t$ degrees in each of $d$ variables.")
 
 
 def grid(numbers: tuple[int, ...], draws: int, programs: int) -> tuple[Config, ...]:

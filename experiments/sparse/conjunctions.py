@@ -254,11 +254,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
             ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, route.partition(":")[0])
         ex.log_axes(axes)
     ex.label_curves(panels[-1])
-    return ex.headline(
-        figure,
-        "Conjunctions: with few records the projection errs less, and only it can run",
-        r"Approximate DP. Dashed: guarantees, Theorem 4.9 and $3\alpha_0$.",
-    )
+    result = "Conjunctions: with few records the projection errs less, and only it can run"
+    settings = r"Approximate DP. Dashed: guarantees, Theorem 4.9 and $3\alpha_0$."
+    return ex.headline(figure, result, settings)
 
 
 def grid(

@@ -183,11 +183,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
         "theory": [EXACT, LEMMA],
     }
     ex.shared_legend(figure, columns)
-    return ex.headline(
-        figure,
-        "The exponent of the lemma's tail bound is up to six times too small",
-        "Weighted sums of $T$ Laplace variables. Marks: every fourth simulated tail.",
-    )
+    result = "The exponent of the lemma's tail bound is up to six times too small"
+    settings = "Weighted sums of $T$ Laplace variables. Marks: every fourth simulated tail."
+    return ex.headline(figure, result, settings)
 
 
 def grid(lengths: tuple[int, ...], draws: int) -> tuple[Config, ...]:

@@ -291,11 +291,9 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     panels[1].set_ylim(low, high)
     ex.note(panels[0], (float(n[1]), paper[1]), PAPER, offset=(6, 6), align="left")
     ex.label_curves(panels[1], [Noise.GAUSSIAN, Noise.LAPLACE])
-    return ex.headline(
-        figure,
-        "Gaussian noise beats Laplace noise in a sparse projection, as predicted",
-        "Approximate DP. Dashed: predictions; grey: the bound for all queries at once.",
-    )
+    result = "Gaussian noise beats Laplace noise in a sparse projection, as predicted"
+    settings = "Approximate DP. Dashed: predictions; grey: the bound for all queries at once."
+    return ex.headline(figure, result, settings)
 
 
 def curve(axes: ex.Axes, table: pd.DataFrame, column: str, noise: Noise) -> None:
