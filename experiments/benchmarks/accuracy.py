@@ -20,8 +20,6 @@ so its noise is heuristic, and no privacy is claimed for it.
 Run time on one core: quick 9 s, full 3 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 import time

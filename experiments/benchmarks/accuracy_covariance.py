@@ -18,8 +18,6 @@ best of the others.
 Run time on one core: quick 2 s, full 2 minutes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -66,8 +66,6 @@ tables of 8 binary columns.
 Run time on one core: quick 30 s, full 14 minutes.
 """
 
-from __future__ import annotations
-
 import math
 import time
 
@@ -88,13 +86,7 @@ from experiments.benchmarks.accuracy_work.grid import CLEAR_WITH_FEW, full_grid,
 from experiments.benchmarks.accuracy_work.predictions import advised_name, predicted_row
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.engine.script import Needs
-from experiments.shared.accuracy_lines import (
-    Config,
-    Method,
-    draw_records,
-    excluded_error,
-    for_records,
-)
+from experiments.shared import accuracy_lines as lines
 from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
 
@@ -135,33 +127,33 @@ CLOCK = ("setup_seconds", "release_seconds")
 Means = dict[tuple[object, ...], ex.MeanSquare]
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: lines.Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error of one mechanism, with its prediction and its run times in seconds."""
     if not config.releases_per_trial:
         return predicted_row(config)
     start = time.perf_counter()
-    M, Q = for_records(config.line, config.method, config.n), line_workload(config.line)
+    M, Q = lines.for_records(config.line, config.method, config.n), line_workload(config.line)
     predicted = ex.predicted_columns(M.predicted_rmse)
     setup, seconds = time.perf_counter() - start, 0.0
     squares = np.empty(config.releases_per_trial)
     for i in range(config.releases_per_trial):
-        records = draw_records(config.line, config.n, rng)
+        records = lines.draw_records(config.line, config.n, rng)
         truth = Q.answers(records)
         start = time.perf_counter()
         answers = M.release(records, rng=rng).answers
-        if config.method is Method.GRAPHICAL:
+        if config.method is lines.Method.GRAPHICAL:
             assert isinstance(Q, MarginalTables)
             answers = fitted_tables(Q.levels, Q.k, answers, config.n)
         seconds += time.perf_counter() - start
         squares[i] = np.mean((answers - truth) ** 2)
-    if config.method is Method.GRAPHICAL:
+    if config.method is lines.Method.GRAPHICAL:
         # The error of a fitted model depends on the data: nothing is predicted.
         predicted["prediction"] = "none"
     return {
         **ex.MeanSquare.of(squares).columns(),
         **predicted,
         "advised": advised_name(config),
-        "excluded": excluded_error(config.line, config.n),
+        "excluded": lines.excluded_error(config.line, config.n),
         "sampler": type(M.guarantee.sampler).__name__.lower(),
         "setup_seconds": setup,
         "release_seconds": seconds / config.releases_per_trial,
@@ -239,7 +231,7 @@ def goals(table: pd.DataFrame) -> ex.Goals:
 
 def slope_claims(table: pd.DataFrame) -> ex.Claims:
     """Claim about how the error on random signs falls with n; none if it is not in the table."""
-    mine = table[(table.line == Line.SIGNS) & (table.method == Method.PROJECTED_KNORM)]
+    mine = table[(table.line == Line.SIGNS) & (table.method == lines.Method.PROJECTED_KNORM)]
     if mine.empty:
         return
     slopes = ex.slopes_by(mine, ["method"], "n")

@@ -14,14 +14,11 @@ time. They are drawn, and no claim depends on them.
 Run time on one core: quick 15 s, full 3 minutes.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -85,7 +82,7 @@ def milliseconds(action: Callable[[], object], times: int) -> float:
     return 1000 * float(np.median(spent))
 
 
-def peer(sums: npt.NDArray[np.float64], scale: float) -> Callable[[], object]:
+def peer(sums: ex.FloatArray, scale: float) -> Callable[[], object]:
     """A function that adds OpenDP's Laplace noise to `sums` at each call."""
     import opendp.prelude as dp
 

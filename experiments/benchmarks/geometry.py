@@ -33,32 +33,15 @@ microseconds, of which 1.5 are quadrature and the inversion of its integral.
 Run time on one core: quick 9 s, full 12 minutes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
 
 import experiments.engine.tools as ex
-from experiments.benchmarks.geometry_work.instances import (
-    CHAINS,
-    GEOMDP,
-    LOCKSTEP,
-    TARGETS,
-    Config,
-    Vertices,
-    Work,
-)
-from experiments.benchmarks.limits import (
-    BLOCK,
-    Limit,
-    rebased,
-    seconds_of,
-    seconds_of_numbers,
-    seconds_of_product,
-    timed_product,
-)
+from experiments.benchmarks import limits
+from experiments.benchmarks.geometry_work import instances
+from experiments.benchmarks.geometry_work.instances import GEOMDP, LOCKSTEP, Config, Vertices, Work
 from experiments.engine.script import Needs
 
 #: Columns that tell lines apart.
@@ -174,7 +157,7 @@ def goals(table: pd.DataFrame) -> ex.Goals:
 
     def goal(row: pd.Series, words: str, measured: float, least: float, aim: ex.Aim) -> ex.Goal:
         aimed = ex.Goal(f"{_name(*row[KEYS])}: {words}", measured, least, aim, _reason(row))
-        return rebased(aimed, row["share"], row["limit"])
+        return limits.rebased(aimed, row["share"], row["limit"])
 
     for key, rows in peers[peers.word != ""].groupby([*KEYS, "word"], sort=False):
         fastest = rows.loc[rows.ratio.idxmin()]
@@ -205,62 +188,62 @@ def _reason(row: pd.Series) -> str:
     return f"{REASONS[Work(row.work)]}; one operation takes {row.seconds:.2g} s"
 
 
-def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], Limit]:
+def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], limits.Limit]:
     """Limit of pricing all vertices for a batch of points, in seconds per point."""
 
-    def limit(config: Config, rng: np.random.Generator) -> Limit:
-        seconds = seconds_of_product(config.count, config.dimension, batch, rng)
-        return Limit(f"one product of the vertices with {batch} points, per point", seconds)
+    def limit(config: Config, rng: np.random.Generator) -> limits.Limit:
+        seconds = limits.seconds_of_product(config.count, config.dimension, batch, rng)
+        return limits.Limit(f"one product of the vertices with {batch} points, per point", seconds)
 
     return limit
 
 
-def one_pass(config: Config, rng: np.random.Generator) -> Limit:
+def one_pass(config: Config, rng: np.random.Generator) -> limits.Limit:
     """Limit of reading all vertices once, for one product with a vector."""
-    seconds = seconds_of_product(config.count, config.dimension, 1, rng)
-    return Limit("one pass over the vertices", seconds)
+    seconds = limits.seconds_of_product(config.count, config.dimension, 1, rng)
+    return limits.Limit("one pass over the vertices", seconds)
 
 
-def pass_and_support(config: Config, rng: np.random.Generator) -> Limit:
+def pass_and_support(config: Config, rng: np.random.Generator) -> limits.Limit:
     """Limit of reading all vertices once, and of the inner products of m support vertices."""
     m = config.dimension
     support = rng.standard_normal((m, m))
-    seconds = one_pass(config, rng).seconds + timed_product(support, support.T)
-    return Limit("one pass over the vertices and the inner products of m of them", seconds)
+    seconds = one_pass(config, rng).seconds + limits.timed_product(support, support.T)
+    return limits.Limit("one pass over the vertices and the inner products of m of them", seconds)
 
 
-def facets_with_batch(config: Config, rng: np.random.Generator) -> Limit:
+def facets_with_batch(config: Config, rng: np.random.Generator) -> limits.Limit:
     """Limit of the slacks of all facets for `LOCKSTEP` chains and of m uniform numbers."""
     facets = config.count or 2 * config.dimension
-    seconds = seconds_of_product(facets, config.dimension, LOCKSTEP, rng)
-    return Limit(
+    seconds = limits.seconds_of_product(facets, config.dimension, LOCKSTEP, rng)
+    return limits.Limit(
         f"one product of the facets with {LOCKSTEP} points, and m random numbers, per point",
-        seconds + config.dimension * seconds_of_numbers(rng.random),
+        seconds + config.dimension * limits.seconds_of_numbers(rng.random),
     )
 
 
-def square(config: Config, rng: np.random.Generator) -> Limit:
+def square(config: Config, rng: np.random.Generator) -> limits.Limit:
     """Limit of a Wishart matrix: a matrix (d, d + 1) of normal numbers times its transpose."""
     d = config.dimension
     batch = rng.standard_normal((LOCKSTEP, d, d + 1))
-    seconds = timed_product(batch, batch.transpose(0, 2, 1)) / LOCKSTEP
-    return Limit(
+    seconds = limits.timed_product(batch, batch.transpose(0, 2, 1)) / LOCKSTEP
+    return limits.Limit(
         "one product of a matrix with its transpose, and its d (d + 1) normal numbers",
-        seconds + d * (d + 1) * seconds_of_numbers(rng.standard_normal),
+        seconds + d * (d + 1) * limits.seconds_of_numbers(rng.standard_normal),
     )
 
 
-def one_look_at_elements(config: Config, rng: np.random.Generator) -> Limit:
+def one_look_at_elements(config: Config, rng: np.random.Generator) -> limits.Limit:
     """Limit of finding the largest of 2^d numbers, block by block, in seconds per direction."""
     elements = 2**config.dimension
-    block = rng.standard_normal(min(elements, BLOCK))
-    seconds = seconds_of(block.max, len(block)) * elements / len(block)
-    return Limit("one pass over the 2^d elements per direction", seconds)
+    block = rng.standard_normal(min(elements, limits.BLOCK))
+    seconds = limits.seconds_of(block.max, len(block)) * elements / len(block)
+    return limits.Limit("one pass over the 2^d elements per direction", seconds)
 
 
-LIMITS: dict[Work, Callable[[Config, np.random.Generator], Limit]] = {
-    Work.CHORD: vertices_with_batch(CHAINS),
-    Work.DRAW: vertices_with_batch(CHAINS),
+LIMITS: dict[Work, Callable[[Config, np.random.Generator], limits.Limit]] = {
+    Work.CHORD: vertices_with_batch(instances.CHAINS),
+    Work.DRAW: vertices_with_batch(instances.CHAINS),
     Work.BOX: facets_with_batch,
     Work.POLYTOPE: facets_with_batch,
     Work.STRETCHED: facets_with_batch,
@@ -268,7 +251,7 @@ LIMITS: dict[Work, Callable[[Config, np.random.Generator], Limit]] = {
     Work.SPECTRAPLEX_DIFFERENCE: square,
     Work.PROJECTION: one_pass,
     Work.FULL_SUPPORT: pass_and_support,
-    Work.MANY: vertices_with_batch(TARGETS),
+    Work.MANY: vertices_with_batch(instances.TARGETS),
     Work.LARGE: one_pass,
     Work.MEMBERSHIP: one_pass,
     Work.WIDTH: one_look_at_elements,

@@ -16,8 +16,6 @@ asked for. Times are drawn, and no claim depends on them.
 Run time on one core: quick 10 s, full 2 minutes.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from dataclasses import dataclass

@@ -1,14 +1,12 @@
 """Physical limits on the time of an operation, measured in the same run, and goals against them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 import experiments.engine.tools as ex
-from experiments.benchmarks.geometry_work.instances import Array, timed
+from experiments.benchmarks.geometry_work.instances import timed
 
 #: From this share of a limit on, a line of a benchmark is done, whatever its ratio to a peer.
 DONE = 0.5
@@ -50,7 +48,7 @@ def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generat
     return timed_product(left, right) / batch * rows / kept
 
 
-def timed_product(left: Array, right: Array) -> float:
+def timed_product(left: ex.FloatArray, right: ex.FloatArray) -> float:
     """Median processor seconds of a product that is written to memory allocated before."""
     result = left @ right
     return seconds_of(lambda: np.matmul(left, right, out=result), result.size * left.shape[-1])

@@ -4,8 +4,6 @@
 prints JSON: the seconds of processor time, and the peak memory of the whole process in MiB.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import resource

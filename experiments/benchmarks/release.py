@@ -19,8 +19,6 @@ seconds at the full preset, is stopped and shown at this limit.
 Run time: quick 40 s, full 5 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import itertools
 import subprocess
@@ -38,14 +36,8 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
+from experiments.benchmarks.peers import noisy_tables
 from experiments.benchmarks.peers.graphical_model import fitted_tables
-from experiments.benchmarks.peers.noisy_tables import (
-    by_duckdb,
-    by_pandas,
-    by_pyarrow,
-    diffprivlib_tables,
-    opendp_tables,
-)
 from experiments.engine.script import Needs
 
 
@@ -101,9 +93,9 @@ SAMPLES = {
     "affairs, 5 columns": ("affairs", ("rate_marriage", "age", "children", "religious", "educ")),
 }
 COUNTERS: dict[Tool, Callable[[Path, list[str], int], int]] = {
-    Tool.DUCKDB: by_duckdb,
-    Tool.PYARROW: by_pyarrow,
-    Tool.PANDAS: by_pandas,
+    Tool.DUCKDB: noisy_tables.by_duckdb,
+    Tool.PYARROW: noisy_tables.by_pyarrow,
+    Tool.PANDAS: noisy_tables.by_pandas,
 }
 ORDERS = {"1-way tables": 1, "2-way tables": 2}
 LEVELS = (2, 3, 4, 5, 6, 7, 8, 9, 5, 4)
@@ -191,18 +183,18 @@ def private(
     schema: gd.data.Schema,
     codes: npt.NDArray[np.int64],
     rng: np.random.Generator,
-) -> npt.NDArray[np.float64]:
+) -> ex.FloatArray:
     """One release of all cells of all 2-way tables, as shares of n; 1-DP under replace-one."""
     levels, n = list(schema.levels.values()), len(frame)
     if tool is Tool.OURS:
         return gd.release(frame, schema, "marginals:2", epsilon=EPSILON, rng=rng).answers
     if tool is Tool.DIFFPRIVLIB:
         seed = int(rng.integers(1 << 20))
-        return diffprivlib_tables(codes, levels, EPSILON, seed) / n
+        return noisy_tables.diffprivlib_tables(codes, levels, EPSILON, seed) / n
     workload = gd.workloads.MarginalTables(levels, 2)
     if tool is Tool.OPENDP:
         counts = (n * workload.answers(codes)).round().astype(np.int64)
-        return opendp_tables([counts[place] for place in workload.slices], EPSILON) / n
+        return noisy_tables.opendp_tables([counts[place] for place in workload.slices], EPSILON) / n
     privacy = gd.PureDP(EPSILON)
     if tool is Tool.MBI_OURS:
         asked = gd.release(frame, schema, "marginals:2", epsilon=EPSILON, unbiased=True, rng=rng)

@@ -16,8 +16,6 @@ speed of dense weights.
 Run time on one core: quick 2 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Callable, Hashable

@@ -6,8 +6,6 @@ chance decides a claim wrongly is at most `LEVEL`, over all points of the claim 
 a wrong decision fails a true statement.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol

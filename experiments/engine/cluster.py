@@ -1,7 +1,5 @@
 """An executor on a Dask cluster, which may lose workers and even its scheduler during a sweep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any

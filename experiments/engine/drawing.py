@@ -5,8 +5,6 @@ is geomdp, and green, purple and sky blue are its variants. Orange is Laplace no
 and theory, vermilion is what was printed but is wrong. A grey area is impossible. Theory is dashed.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

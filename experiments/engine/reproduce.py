@@ -1,7 +1,5 @@
 """Run one script: compute its cells, write CSV, figure and record, and check its claims."""
 
-from __future__ import annotations
-
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -11,19 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
+from experiments.engine import figures
 from experiments.engine.cells import Outcome, Sweep, configuration_fields
 from experiments.engine.claims import Claim, Goal
-from experiments.engine.figures import (
-    Folders,
-    Outputs,
-    RecordError,
-    drawing,
-    read_record,
-    read_table,
-    write_figure,
-    write_record,
-    write_table,
-)
 from experiments.engine.provenance import commit, versions
 from experiments.engine.run import (
     EachWork,
@@ -45,7 +33,7 @@ class Report:
     """The result of one script."""
 
     name: str  # Short name of the script
-    outputs: Outputs  # Paths of the files of the script
+    outputs: figures.Outputs  # Paths of the files of the script
     failures: tuple[Outcome[Any], ...]  # Cells that failed; if there are any, no output is written
     claims: tuple[Claim, ...]  # Empty if a cell, plot, goals or claims failed
     #: Traceback if the script's ``plot``, ``claims`` or ``goals`` failed, or the error of a file or
@@ -65,7 +53,7 @@ class Report:
 def reproduce(
     script: LoadedScript,
     preset: Preset,
-    folders: Folders,
+    folders: figures.Folders,
     executor: Executor = in_process,
     observe: Callable[[Outcome[Any]], None] = ignore,
 ) -> Report:
@@ -90,7 +78,7 @@ def reproduce(
 class _Sweeping:
     """The sweep of one script at work: its store, and the cells that are left."""
 
-    def __init__(self, script: LoadedScript, preset: Preset, folders: Folders) -> None:
+    def __init__(self, script: LoadedScript, preset: Preset, folders: figures.Folders) -> None:
         self.script, self.preset = script, preset
         self.sweep, self.outputs = script.sweep(preset), folders.outputs(script.name, preset)
         self.work = Work(script.module.compute, script.code)
@@ -125,19 +113,19 @@ class _Sweeping:
 
 
 def _concluded(
-    script: LoadedScript, preset: Preset, outputs: Outputs, found: SweepResult, again: bool
+    script: LoadedScript, preset: Preset, outputs: figures.Outputs, found: SweepResult, again: bool
 ) -> Report:
     """Write the table, draw the figure, check the claims and write the record."""
     sweep = script.sweep(preset)
     if found.failures:
         return Report(script.name, outputs, found.failures, (), again=again)
-    write_table(outputs, found.table())
+    figures.write_table(outputs, found.table())
     claims: tuple[Claim, ...] = ()
     goals: tuple[Goal, ...] = ()
     broken = None
     try:
         draw(script, outputs)
-        table = read_table(outputs)
+        table = figures.read_table(outputs)
         if isinstance(script.module, HasGoals):
             goals = tuple(script.module.goals(table))
         claims = script.claims(table)
@@ -149,17 +137,19 @@ def _concluded(
             image.unlink(missing_ok=True)
         # The record leaves out the traceback, because a record must name no path of this machine.
         failure = "".join(traceback.format_exception_only(error)).strip()
-        write_record(outputs, {**_record(script, preset, sweep, found, (), ()), "failure": failure})
+        figures.write_record(
+            outputs, {**_record(script, preset, sweep, found, (), ()), "failure": failure}
+        )
     else:
-        write_record(outputs, _record(script, preset, sweep, found, claims, goals))
+        figures.write_record(outputs, _record(script, preset, sweep, found, claims, goals))
     return Report(script.name, outputs, (), claims, broken, goals, again)
 
 
-def failed_before(script: LoadedScript, outputs: Outputs) -> bool:
+def failed_before(script: LoadedScript, outputs: figures.Outputs) -> bool:
     """Whether the stored record says that the present code failed; a damaged one does not count."""
     try:
-        record = read_record(outputs)
-    except RecordError:
+        record = figures.read_record(outputs)
+    except figures.RecordError:
         return False
     if record is None or record["code"] != asdict(script.code):
         return False
@@ -169,7 +159,7 @@ def failed_before(script: LoadedScript, outputs: Outputs) -> bool:
 def reproduce_each(
     scripts: Sequence[LoadedScript],
     preset: Preset,
-    folders: Folders,
+    folders: figures.Folders,
     executor: Executor,
     observe: Callable[[LoadedScript], None],
 ) -> Iterator[Report]:
@@ -199,7 +189,7 @@ def reproduce_each(
 def _together(
     scripts: Sequence[LoadedScript],
     preset: Preset,
-    folders: Folders,
+    folders: figures.Folders,
     executor: Executor,
     observe: Callable[[LoadedScript], None],
     drawer: ThreadPoolExecutor,
@@ -256,7 +246,7 @@ def _together(
 
 
 def _reported(
-    conclude: Callable[[], Report], script: LoadedScript, preset: Preset, folders: Folders
+    conclude: Callable[[], Report], script: LoadedScript, preset: Preset, folders: figures.Folders
 ) -> Report:
     try:
         return conclude()
@@ -264,17 +254,19 @@ def _reported(
         return _unusable(script, preset, folders, error)
 
 
-def _unusable(script: LoadedScript, preset: Preset, folders: Folders, error: Exception) -> Report:
+def _unusable(
+    script: LoadedScript, preset: Preset, folders: figures.Folders, error: Exception
+) -> Report:
     return Report(script.name, folders.outputs(script.name, preset), (), (), broken=str(error))
 
 
-def draw(script: LoadedScript, outputs: Outputs) -> None:
+def draw(script: LoadedScript, outputs: figures.Outputs) -> None:
     """Draw the figure from the stored CSV alone."""
-    with drawing():
-        write_figure(outputs, script.module.plot(read_table(outputs)))
+    with figures.drawing():
+        figures.write_figure(outputs, script.module.plot(figures.read_table(outputs)))
 
 
-def contents(script: LoadedScript, preset: Preset, folders: Folders) -> Contents:
+def contents(script: LoadedScript, preset: Preset, folders: figures.Folders) -> Contents:
     """Counts of completed, failed and stale cells in a store; a missing store is not created."""
     path = folders.store(script.name, preset)
     if not path.exists():

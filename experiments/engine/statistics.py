@@ -19,6 +19,8 @@ import scipy.stats
 
 from experiments.engine.cells import Row
 
+FloatArray = npt.NDArray[np.float64]
+
 #: False-alarm probability of one claim.
 LEVEL = 1e-6
 
@@ -40,7 +42,7 @@ class MeanSquare:
             raise ValueError(f"count must be at least 2, got {self.count}")
 
     @classmethod
-    def of(cls, squares: Sequence[float] | npt.NDArray[np.float64]) -> MeanSquare:
+    def of(cls, squares: Sequence[float] | FloatArray) -> MeanSquare:
         """Mean and standard error of `squares`, the squared errors of independent releases."""
         values = np.asarray(squares, dtype=float)
         stderr = float(values.std(ddof=1)) / math.sqrt(len(values))

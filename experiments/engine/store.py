@@ -1,7 +1,5 @@
 """Results of one sweep in one SQLite file, which stays valid if the process is killed."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator

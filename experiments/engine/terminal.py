@@ -1,7 +1,5 @@
 """Output of the command line: the list of scripts, progress, and the results of a run."""
 
-from __future__ import annotations
-
 import importlib
 import textwrap
 import threading

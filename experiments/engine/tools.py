@@ -66,6 +66,7 @@ from experiments.engine.drawing import (
 )
 from experiments.engine.statistics import (
     LEVEL,
+    FloatArray,
     MeanSquare,
     Slope,
     deviation,

@@ -27,8 +27,6 @@ computed from the squared error. They can refute convergence but not prove it.
 Run time on one core: quick 6 s, full 2 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import itertools
 import math
@@ -47,8 +45,6 @@ from geomdp.bounds import RMS, additive_noise_error
 from geomdp.geometry.sampling import HitAndRun, bulk_ess, run_chains, split_r_hat
 from geomdp.workloads import MarginalTables, Workload, explicit_answers
 
-FloatArray = npt.NDArray[np.float64]
-
 #: Directions have standard deviation v^(1/2 + LEAN) along an axis of variance v. The chains
 #: therefore move most along the axes that contribute most to the error. For 3-way tables and the
 #: body K - K, LEAN = 0.5 multiplied the effective number of draws by 2.7.
@@ -64,9 +60,9 @@ class Framed:
     """A body with centroid 0, in coordinates in which chains draw isotropic directions."""
 
     body: gd.bodies.Body  # A full-dimensional body in R^r with the method `chord`
-    weights: FloatArray  # Weights (r,): answers at z have squared error sum_j weights_j z_j^2
+    weights: ex.FloatArray  # Weights (r,): answers at z have squared error sum_j weights_j z_j^2
 
-    def squares(self, points: FloatArray) -> FloatArray:
+    def squares(self, points: ex.FloatArray) -> ex.FloatArray:
         """Squared length of the answers at each point; the last axis of `points` has length r."""
         return np.asarray(points**2 @ self.weights)
 
@@ -108,7 +104,7 @@ class CutTables(gd.bodies.Body):
         return len(self.moves)
 
     @cached_property
-    def _spectral(self) -> FloatArray:
+    def _spectral(self) -> ex.FloatArray:
         """Change of the moment matrix along each coordinate, in a frame where the centre is I."""
         values, vectors = np.linalg.eigh(self.centre)
         kept = values > FLAT * values[-1]
@@ -116,7 +112,7 @@ class CutTables(gd.bodies.Body):
         return np.asarray(frame.T @ self.moves @ frame)
 
     @cached_property
-    def _rows(self) -> tuple[FloatArray, FloatArray]:
+    def _rows(self) -> tuple[ex.FloatArray, ex.FloatArray]:
         """Slopes, and values at the centre, of the linear functions that must stay >= 0."""
         both = np.concatenate([self.centre[None], self.moves])
         constant = np.eye(len(both))[0]
@@ -142,7 +138,9 @@ class CutTables(gd.bodies.Body):
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
 
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def chord(
+        self, points: ex.FloatArray, directions: ex.FloatArray
+    ) -> tuple[ex.FloatArray, ex.FloatArray]:
         """Ends of chords, at which the matrix becomes singular or one of `_rows` becomes 0."""
         slopes, offsets = self._rows
         room, ways = points @ slopes.T + offsets, directions @ slopes.T
@@ -168,7 +166,7 @@ class CutTables(gd.bodies.Body):
 
 def squares_of_chains(
     framed: Framed, chains: int, steps: int, rng: np.random.Generator
-) -> FloatArray:
+) -> ex.FloatArray:
     """Squared lengths (chains, draws) of answers, after a quarter of the steps as burn-in.
 
     Each chain starts on the ray from 0 in a random normal direction. Along an axis of variance v,

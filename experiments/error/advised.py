@@ -14,8 +14,6 @@ predicted; the noise before projection or shrinkage errs exactly as much as pred
 All noise has an exact sampler. Run time on one core: quick 4 s, full 55 s.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The error of ball noise in closed form, compared with predictions of the library."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

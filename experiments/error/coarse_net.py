@@ -18,8 +18,6 @@ of prefix sums, the width is less than a third of the sum.
 All noise has an exact sampler. Run time on one core: quick 2 s, full 15 s.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -28,8 +28,6 @@ largest ratio to uniform tables was 1.005, and to products 1.08 (independent col
 Run time on one core: quick 20 s, full 6 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import itertools
 from dataclasses import dataclass
@@ -101,7 +99,7 @@ def draw(
         weights = np.exp(odds)
         return codes[:, rng.choice(len(odds), size=n, p=weights / weights.sum())].T
 
-    def levels(size: int, rows: int) -> npt.NDArray[np.float64]:
+    def levels(size: int, rows: int) -> ex.FloatArray:
         return fixed.dirichlet(np.full(size, 0.7), rows).cumsum(axis=1)
 
     if family is Family.COPIES:
@@ -119,9 +117,9 @@ def draw(
     return np.column_stack(columns)
 
 
-def product_tables(answers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def product_tables(answers: ex.FloatArray) -> ex.FloatArray:
     """The 2-way tables of independent columns with the margins of consistent tables (m,)."""
-    margins: dict[int, npt.NDArray[np.float64]] = {}
+    margins: dict[int, ex.FloatArray] = {}
     for (i, j), place in zip(PAIRS, WORKLOAD.slices, strict=True):
         cells = answers[place].reshape(SIZES[i], SIZES[j])
         margins |= {i: cells.sum(axis=1), j: cells.sum(axis=0)}

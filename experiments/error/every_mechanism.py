@@ -14,8 +14,6 @@ Mechanisms with a heuristic sampler are left out. Data are uniform.
 Run time on one core: quick 6 s, full 2 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass

@@ -16,8 +16,6 @@ or uniform on the universe.
 Run time on one core: quick 2 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ cells of regions are sums of s cells. So the noise changes by the factor
 Run time on one core: quick 1 min, full 3 min.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

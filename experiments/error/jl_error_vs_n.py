@@ -25,15 +25,12 @@ every n.
 Run time on one core: quick 5 s, full 7 minutes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -101,13 +98,13 @@ LEAST = 0.4
 
 
 @cache
-def vertices(queries: Queries) -> npt.NDArray[np.float64]:
+def vertices(queries: Queries) -> ex.FloatArray:
     """Answers of each element alone to all queries, one row for each element."""
     Q = workload(queries)
     return np.vstack([Q.answers(each[None]) for each in Q.universe.elements(0, Q.universe.size)])
 
 
-def distances(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def distances(points: ex.FloatArray) -> ex.FloatArray:
     """Euclidean distances between all pairs of rows of `points`."""
     squares = (points**2).sum(axis=1)
     return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares - 2 * points @ points.T, 0.0)))

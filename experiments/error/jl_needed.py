@@ -39,8 +39,6 @@ projection does not always suffice.
 Run time on one core: quick 4 s, full 3 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Callable, Iterable
@@ -117,12 +115,12 @@ def workload(family: Family, size: int) -> gd.workloads.Workload:
     return builders[family]()
 
 
-def long_rows(m: int, count: int) -> npt.NDArray[np.float64]:
+def long_rows(m: int, count: int) -> ex.FloatArray:
     """1 for the first `count` of m rows, m^(-1/2) for the others."""
     return np.where(np.arange(m) < count, 1.0, m**-0.5)
 
 
-def scaled_signs(scales: npt.NDArray[np.float64]) -> gd.workloads.Workload:
+def scaled_signs(scales: ex.FloatArray) -> gd.workloads.Workload:
     """Random signs, with row i multiplied by ``scales[i]``."""
     m = len(scales)
     matrix = shared.random_signs(m, 4 * m).matrix
@@ -184,7 +182,7 @@ def built(family: Family, size: int, noise: Noise, route: Route, n: int) -> gd.m
 
 def squared_errors(
     M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], rngs: list[np.random.Generator]
-) -> npt.NDArray[np.float64]:
+) -> ex.FloatArray:
     """Mean squared error per query of one release for each generator."""
     truth = M.workload.answers(records)
     errors = [M.release(records, rng=rng).answers - truth for rng in rngs]
@@ -196,7 +194,7 @@ class Judgement:
     """Error and mean of releases of one data set, with noise draws common to all data sets."""
 
     error: float  # Mean squared error per query
-    answers: npt.NDArray[np.float64]  # Mean of the released answers (m,)
+    answers: ex.FloatArray  # Mean of the released answers (m,)
 
 
 #: Number of releases that judge an exchange of `Search`. All exchanges are judged with the same

@@ -24,8 +24,6 @@ c2 is computed from the noise and is about 2. For Gaussian maps, c1 w = 2 w + 0.
 Run time on one core: quick 9 s, full 7 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Sequence
@@ -33,7 +31,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -62,7 +59,7 @@ LAWS: dict[Route, gd.geometry.JLLaw] = {
 }
 
 
-def axes_of(k: int) -> npt.NDArray[np.float64]:
+def axes_of(k: int) -> ex.FloatArray:
     """Semi-axes of the needle, shape (k,)."""
     return np.where(np.arange(k) < 1, 1.0, k**-0.5)
 
@@ -102,7 +99,7 @@ def mechanism(
             return gd.mechanisms.JL(inner, rows, rng=rng, law=LAWS[route])
 
 
-def worst_points(M: gd.mechanisms.Mechanism, k: int) -> npt.NDArray[np.float64]:
+def worst_points(M: gd.mechanisms.Mechanism, k: int) -> ex.FloatArray:
     """Two points of the unit ball with answers that the map hardly tells apart, shape (2, k).
 
     The image of a point is the map applied to its answers. Let a be the image of e_1, an end of the
@@ -126,9 +123,7 @@ def worst_points(M: gd.mechanisms.Mechanism, k: int) -> npt.NDArray[np.float64]:
     return points * INSIDE
 
 
-def squared_errors(
-    M: gd.mechanisms.Mechanism, k: int, rng: np.random.Generator
-) -> npt.NDArray[np.float64]:
+def squared_errors(M: gd.mechanisms.Mechanism, k: int, rng: np.random.Generator) -> ex.FloatArray:
     """||M(X) - Q(X)||^2 of one release for data at each of the two points, shape (2,)."""
     found = []
     for point in worst_points(M, k):

@@ -17,8 +17,6 @@ answers. A table with labels is made only when a user asks for it.
 Run time on one core: quick 2 s, full 3 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import json
 import math

@@ -13,8 +13,6 @@ predictions. The neighbour relation is replace-one.
 Run time on one core: quick 5 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -21,14 +21,11 @@ On cubes the error is the width of Lemma 16 up to a factor 2.5.
 All noise has an exact sampler. Run time on one core: quick 6 s, full 2 min.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -37,7 +34,7 @@ from geomdp.noise import Variant, decompose
 from geomdp.noise.recursive import RecursiveNoise, stopped
 
 
-def by_volume_radii(half_widths: npt.NDArray[np.float64]) -> float:
+def by_volume_radii(half_widths: ex.FloatArray) -> float:
     """The sum of Lemma 19, (sum over i of (D_i vr_j)^(2/3))^(3/2) / k^(1/2), with j = D_i / 2.
 
     D_1 is the dimension k, and each further D_i is half of the one before, until it is 1. All
@@ -53,14 +50,14 @@ def by_volume_radii(half_widths: npt.NDArray[np.float64]) -> float:
     return math.pow(math.fsum(terms), 1.5) / math.sqrt(len(longest))
 
 
-def volume_radius(half_widths: npt.NDArray[np.float64]) -> float:
+def volume_radius(half_widths: ex.FloatArray) -> float:
     """Radius of the ball with the volume of a box."""
     j = len(half_widths)
     log_ball = j / 2 * math.log(math.pi) - math.lgamma(j / 2 + 1)
     return math.exp((float(np.log(2 * half_widths).sum()) - log_ball) / j)
 
 
-def width(half_widths: npt.NDArray[np.float64]) -> float:
+def width(half_widths: ex.FloatArray) -> float:
     """Gaussian width of a box: the bound of Lemma 16, up to a constant factor."""
     return float(half_widths.sum()) * math.sqrt(2 / math.pi)
 

@@ -17,8 +17,6 @@ for which no exact sampler is known.
 Run time on one core: quick 6 s, full 4 minutes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ alone. A budget that is proved to be too small for every mechanism is smaller st
 Run time on one core: quick 20 s, full 45 s.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -13,8 +13,6 @@ noise for small d, and errs nearly as much as Gaussian noise for large d.
 Errors are those of noise alone. Run time on one core: quick 5 s, full 20 s.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

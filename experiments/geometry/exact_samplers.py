@@ -13,8 +13,6 @@ of the volume of K in which the gauge is below ||U||_K. The depth is uniform on 
 Run time on one core: quick 3 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Callable

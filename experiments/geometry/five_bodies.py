@@ -18,8 +18,6 @@ volume of K: exactly 8 times for symmetric bodies, and exactly 20 times for simp
 Shephard 1957). Run time on one core: 5 s.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ simulated, with a certified interval (Gaussian concentration). Run time on one c
 1 minute.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

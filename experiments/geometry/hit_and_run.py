@@ -17,8 +17,6 @@ uses a finite chain is called heuristic.
 Run time on one core: quick 5 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable

@@ -18,15 +18,12 @@ delta = 4 (1 - a); widths are in closed form.
 Run time on one core: quick 1 s, full 10 s.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -49,21 +46,18 @@ class Image(enum.StrEnum):
     BLOWN_UP = "cube"
 
 
-Points = npt.NDArray[np.float64]
-
-
-def rotated(points: Points, rng: np.random.Generator) -> Points:
+def rotated(points: ex.FloatArray, rng: np.random.Generator) -> ex.FloatArray:
     """The points multiplied by a random orthogonal matrix."""
     return np.asarray(points @ np.linalg.qr(rng.standard_normal((M, M)))[0])
 
 
-def folded(points: Points, rng: np.random.Generator) -> Points:
+def folded(points: ex.FloatArray, rng: np.random.Generator) -> ex.FloatArray:
     """Absolute values of all coordinates."""
     del rng
     return np.abs(points)
 
 
-def shrunk(points: Points, rng: np.random.Generator) -> Points:
+def shrunk(points: ex.FloatArray, rng: np.random.Generator) -> ex.FloatArray:
     """The nearest points of the ball of radius 3/4 around the first point."""
     del rng
     steps = points - points[0]
@@ -71,13 +65,13 @@ def shrunk(points: Points, rng: np.random.Generator) -> Points:
     return np.asarray(points[0] + steps * np.minimum(1, 0.75 / np.maximum(lengths, 0.75)))
 
 
-def dropped(points: Points, rng: np.random.Generator) -> Points:
+def dropped(points: ex.FloatArray, rng: np.random.Generator) -> ex.FloatArray:
     """The first half of the coordinates."""
     del rng
     return points[:, : M // 2]
 
 
-MAPS: Mapping[Image, Callable[[Points, np.random.Generator], Points]] = {
+MAPS: Mapping[Image, Callable[[ex.FloatArray, np.random.Generator], ex.FloatArray]] = {
     Image.ROTATED: rotated,
     Image.FOLDED: folded,
     Image.SHRUNK: shrunk,
@@ -117,7 +111,7 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     }
 
 
-def distances(points: Points) -> Points:
+def distances(points: ex.FloatArray) -> ex.FloatArray:
     """All distances between two of the n `points`, shape (n, n)."""
     return np.asarray(np.linalg.norm(points[:, None] - points[None], axis=2))
 
@@ -159,7 +153,7 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     )
 
 
-def bounds(cubes: pd.DataFrame) -> npt.NDArray[np.float64]:
+def bounds(cubes: pd.DataFrame) -> ex.FloatArray:
     """The sharp bound on the width of the image, for every cube."""
     return np.array(
         [near_contraction_width(row.before, row.excess, rows=M) for row in cubes.itertuples()]

@@ -18,22 +18,17 @@ bound. For the finite sets, all pairs are compared.
 Run time on one core: quick 4 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.shared.workloads import Kind, workload
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Points(ex.Curve):
@@ -70,7 +65,7 @@ class Config:
 
 
 @cache
-def vertices(points: Points) -> FloatArray:
+def vertices(points: Points) -> ex.FloatArray:
     """The points of S as rows, shape (256, k): k is 200 for signs, 8 for the cube, else 256."""
     return gd.workloads.explicit_answers(workload(*WORKLOADS[points]))
 
@@ -83,7 +78,7 @@ def width(points: Points) -> float:
     return gd.gaussian_width(gd.bodies.VPolytope(vertices(points)), rng=0, samples=20_000).value
 
 
-def distances(rows: FloatArray) -> FloatArray:
+def distances(rows: ex.FloatArray) -> ex.FloatArray:
     """All distances between two of the N `rows`, shape (N, N)."""
     products = rows @ rows.T
     squares = np.diag(products)
@@ -91,7 +86,7 @@ def distances(rows: FloatArray) -> FloatArray:
 
 
 def change_and_image(
-    config: Config, A: FloatArray, rng: np.random.Generator
+    config: Config, A: ex.FloatArray, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Largest change of a distance, and an unbiased estimate of the width of the image."""
     if config.points is Points.BALL:
@@ -107,7 +102,7 @@ def change_and_image(
 
 
 @cache
-def distances_of(points: Points) -> FloatArray:
+def distances_of(points: Points) -> ex.FloatArray:
     """All distances between two points of S."""
     return distances(vertices(points))
 

@@ -20,8 +20,6 @@ random subspaces. Widths without a closed form have certified intervals. Run tim
 3 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import itertools
 import math
@@ -34,16 +32,8 @@ import scipy.stats
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.shared.volume_bodies import (
-    EVEN,
-    LOOKS,
-    STRETCHED,
-    Family,
-    FloatArray,
-    short,
-    symmetric_body,
-    vertices,
-)
+from experiments.shared import volume_bodies
+from experiments.shared.volume_bodies import LOOKS, Family, symmetric_body, vertices
 from geomdp.bounds import volume_radii
 from geomdp.bounds.widths import urysohn
 
@@ -98,7 +88,7 @@ def projections(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     ]
 
 
-def hull_volume(points: FloatArray) -> float:
+def hull_volume(points: ex.FloatArray) -> float:
     """Volume of the convex hull of the rows of `points`, shape (N, j) with j >= 1."""
     if points.shape[1] == 1:
         return float(np.ptp(points))
@@ -235,11 +225,15 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     drawn = int((table.part == Part.PROJECTIONS).sum())
     draw_projections(left, projection_radii(table, ex.BAND_LEVEL * drawn))
     bodies = table[table.part == Part.WIDTHS]
-    for right, families in zip(rights, (EVEN, STRETCHED), strict=True):
+    for right, families in zip(rights, (volume_bodies.EVEN, volume_bodies.STRETCHED), strict=True):
         for family in families:
             mine = bodies[bodies.family == family].sort_values("dimension")
             ex.draw_points(
-                right, mine.dimension, mine.radius / mine.urysohn, LOOKS[family], short(family)
+                right,
+                mine.dimension,
+                mine.radius / mine.urysohn,
+                LOOKS[family],
+                volume_bodies.short(family),
             )
         right.axhline(1, color=ex.GREY, lw=1.1, ls=(0, (4, 2)))
         right.set_xscale("log", base=2)

@@ -1,7 +1,5 @@
 """Build the site: assemble its sources, run Sphinx on them, check links."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

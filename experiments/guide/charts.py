@@ -1,7 +1,5 @@
 """The curves of a figure as data, and as an interactive chart that `static/chart.js` draws."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field

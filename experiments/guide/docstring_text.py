@@ -7,8 +7,6 @@ between backticks becomes code. Ids of the formula sheet link to the index of th
 tables and literal blocks are not changed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

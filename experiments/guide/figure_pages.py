@@ -1,7 +1,5 @@
 """Sources of the figures: a page for each figure, and an index by the question they answer."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

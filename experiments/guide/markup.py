@@ -1,7 +1,5 @@
 """Small pieces of reStructuredText that several kinds of pages share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Convert prose with LaTeX between dollar signs to HTML with MathML, or to plain text."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from html import escape

@@ -1,7 +1,5 @@
 """Sphinx extension: formulas of pages become MathML, which browsers draw without JavaScript."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from docutils import nodes

@@ -1,7 +1,5 @@
 """Sources of the reference: a page for each public package, class and function."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -27,8 +27,6 @@ Data sets are given by the shares of the elements, so that n may be as large as 
 Run time on one core: quick 4 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Iterable
@@ -36,7 +34,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.stats
 
@@ -92,7 +89,7 @@ class Given(gd.mechanisms.AllParities):
         super().__init__(BITS)
         self.answers = np.array([*answers])
 
-    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
+    def truths(self, records: Any, n: int) -> ex.FloatArray:
         """The true answers; `records` and `n` are not read."""
         del records, n
         return self.answers

@@ -22,8 +22,6 @@ needed is the subject of `update_bounds`.
 Run time on one core: quick 2 s, full 30 s.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass

@@ -14,13 +14,10 @@ computed as an integral over the noise of the threshold.
 Run time on one core: quick 1 s, full 2 minutes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.stats
 
@@ -57,7 +54,7 @@ class Law:
             right *= (-math.expm1(-self.alpha / self.answer)) ** cutoff
         return float(1 - right)
 
-    def _at_most(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _at_most(self, x: ex.FloatArray) -> ex.FloatArray:
         """Probability that a query's noise is at most x."""
         half = 0.5 * np.exp(-np.abs(x) / self.query)
         return np.where(x < 0, half, 1 - half)

@@ -13,8 +13,6 @@ privacy, up to the logarithm of the number of updates.
 Nothing is random: all numbers are solutions of equations. Run time on one core: 1 s.
 """
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 

@@ -19,8 +19,6 @@ least alpha^2 / 2 - alpha^2 / 32, so no stream forces more than 8/15 times B(alp
 Run time on one core: quick 2 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
@@ -28,7 +26,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -370,7 +367,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     for axes, (rule, look) in zip(panels, LOOKS.items(), strict=True):
         mine = table[table.rule == rule]
         rows = mine[mine.stream == Stream.ADVERSARY].groupby("alpha")
-        alpha: npt.NDArray[np.float64] = np.array(list(rows.groups), dtype=float)
+        alpha: ex.FloatArray = np.array(list(rows.groups), dtype=float)
         if rule is Rule.MEDIAN:
             ex.draw_theory(axes, alpha, np.floor(rows.bound.first()), look.colour, BOUNDS[rule])
         extremal = mine[mine.stream == Stream.EXTREMAL].sort_values("alpha")

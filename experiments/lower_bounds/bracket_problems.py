@@ -1,7 +1,5 @@
 """The problems of `bracket_table`: eight workloads in two sizes, three errors, three guarantees."""
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Callable, Sequence

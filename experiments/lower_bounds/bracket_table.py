@@ -45,20 +45,8 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.lower_bounds.bracket_problems import (
-    COUNT,
-    METRICS,
-    QUERIES,
-    SIZES,
-    Config,
-    Error,
-    Guarantee,
-    Size,
-    drawn,
-    grid,
-    random_workload,
-    weaker,
-)
+from experiments.lower_bounds import bracket_problems
+from experiments.lower_bounds.bracket_problems import QUERIES, Error, Guarantee, Size, grid, weaker
 from experiments.lower_bounds.certified_bounds import confirmed_records, packing_in_words
 from experiments.lower_bounds.factorisation_norms import norm_columns, volume_columns
 from experiments.shared.workloads import Kind, workload
@@ -267,15 +255,15 @@ def _words(row: object) -> str:
 WIDEST, FROM = 64, 10
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: bracket_problems.Config, rng: np.random.Generator) -> ex.Row:
     """Both bounds and how they are proved, and the limits of arguments that no bracket uses."""
     del rng  # the seed below is fixed, so all rows search the same elements and can be compared
     if config.draw:
-        Q = random_workload(config.draw)
+        Q = bracket_problems.random_workload(config.draw)
     else:
         kind = Kind(config.queries)
-        Q = workload(kind, *SIZES[config.size][kind])
-    metric = METRICS[config.error]
+        Q = workload(kind, *bracket_problems.SIZES[config.size][kind])
+    metric = bracket_problems.METRICS[config.error]
     privacy = config.guarantee.privacy(config.epsilon)
     found = gd.sample_complexity_bracket(
         Q, alpha=config.alpha, metric=metric, privacy=privacy, rng=0
@@ -432,13 +420,13 @@ QUICK = ex.Sweep(
     (
         *grid(Size.SMALL, FEW, [Kind.HISTOGRAM], (1.0,), (0.1, 0.05)),
         *weaker(Size.SMALL, [Kind.HISTOGRAM], 1.0, 0.05),
-        *drawn((6,)),
+        *bracket_problems.drawn((6,)),
     )
 )
 FULL = ex.Sweep(
     (
         *grid(Size.STANDARD, QUERIES, QUERIES, (0.1, 1.0), (0.1, 0.03, 0.01)),
         *weaker(Size.STANDARD, QUERIES, 1.0, 0.03),
-        *drawn(range(1, COUNT + 1)),
+        *bracket_problems.drawn(range(1, bracket_problems.COUNT + 1)),
     )
 )

@@ -1,7 +1,5 @@
 """Checked certificates, exact slopes and curves of bounds, for the scripts on lower bounds."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

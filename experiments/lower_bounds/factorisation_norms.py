@@ -37,8 +37,6 @@ delta_j = ((W^T W)^(1/2))_jj >= sigma. So i sigma^2 is at most the squared facto
 pairs that differ in one column.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,13 +47,11 @@ import numpy.typing as npt
 import experiments.engine.tools as ex
 import geomdp as gd
 
-FloatArray = npt.NDArray[np.float64]
-
 #: Singular values below this share of the largest singular value count as 0.
 SINGULAR = 1e-9
 
 
-def principal_coordinates(rows: FloatArray) -> FloatArray:
+def principal_coordinates(rows: ex.FloatArray) -> ex.FloatArray:
     """Coordinates of the points `rows` along their right singular vectors."""
     _, values, axes = np.linalg.svd(rows, full_matrices=False)
     return np.asarray(rows @ axes[values > SINGULAR * values[0]].T)
@@ -70,7 +66,7 @@ MOST_ELEMENTS = 512
 SMALL_ERROR = 1e-4
 
 
-def least_variance(differences: FloatArray) -> tuple[float, float, FloatArray]:
+def least_variance(differences: ex.FloatArray) -> tuple[float, float, ex.FloatArray]:
     """Lower and upper bound on gamma^2, and weights p (E,), for a set V of differences.
 
     V consists of the rows of `differences` (E, k). Let q_w = w^T M_p^(-1/2) w. Each step multiplies
@@ -172,15 +168,15 @@ MOST_VERTICES = 1 << 11
 class Radii:
     """Upper bounds on volume radii for K of dimension r. Entry i - 1 is for i dimensions."""
 
-    body: FloatArray  # Bounds (r,) on vr_i(K)
-    half_difference: FloatArray  # Bounds (r,) on vr_i((K - K) / 2)
+    body: ex.FloatArray  # Bounds (r,) on vr_i(K)
+    half_difference: ex.FloatArray  # Bounds (r,) on vr_i((K - K) / 2)
 
     def ceiling(
         self, *, epsilon: float, alpha: float, metric: gd.bounds.Metric, queries: int
     ) -> float:
         """The largest n, not rounded, for which an error `alpha` per query could be excluded."""
         dimensions = np.arange(1, len(self.body) + 1)
-        unit: float | FloatArray = math.sqrt(queries)
+        unit: float | ex.FloatArray = math.sqrt(queries)
         if isinstance(metric, gd.bounds.WorstCase):
             unit = np.array([2 / gd.geometry.unit_ball_volume(i) ** (1 / i) for i in dimensions])
         radii = np.minimum(SHARES * self.half_difference, self.body) / (alpha * unit)
@@ -188,7 +184,9 @@ class Radii:
         return float((log_ratio(shares, dimensions, metric.moment) / (epsilon * SHARES)).max())
 
 
-def log_ratio(shares: FloatArray, dimensions: npt.NDArray[np.int_], moment: int) -> FloatArray:
+def log_ratio(
+    shares: ex.FloatArray, dimensions: npt.NDArray[np.int_], moment: int
+) -> ex.FloatArray:
     """ln R for y = `shares`, in `dimensions` i with the `moment` p; 0 for y >= 1."""
     below = np.minimum(shares, 1.0)
     with np.errstate(divide="ignore"):
@@ -224,12 +222,12 @@ def radii(Q: gd.workloads.Workload) -> Radii:
     return Radii(np.minimum(bound, hull), np.minimum(bound, hull * doubled))
 
 
-def principal(points: FloatArray) -> FloatArray:
+def principal(points: ex.FloatArray) -> ex.FloatArray:
     """Coordinates (N, r) of `points` (N, k) along their r principal axes, from the mean."""
     return principal_coordinates(points - points.mean(axis=0))
 
 
-def urysohn(body: gd.bodies.Body, stretch: FloatArray) -> FloatArray:
+def urysohn(body: gd.bodies.Body, stretch: ex.FloatArray) -> ex.FloatArray:
     """Urysohn's bounds (r,) on the volume radii of T^-1 `body`, for T^-1 = diag(`stretch`)."""
     width = gd.gaussian_width(body, rng=0, level=LEVEL / len(POWERS)).interval[1]
     dimensions = np.arange(1, len(stretch) + 1)
@@ -237,7 +235,7 @@ def urysohn(body: gd.bodies.Body, stretch: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.log(stretch).cumsum() / dimensions) * width / norms)
 
 
-def hull_radii(points: FloatArray) -> FloatArray:
+def hull_radii(points: ex.FloatArray) -> ex.FloatArray:
     """Upper bounds (r,) by simplices on the volume radii of the hull of `points` (N, r)."""
     count, rank = points.shape
     logs = np.log((points**2).sum(axis=0)).cumsum()

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -68,7 +67,7 @@ def asked(queries: Kind, size: Size) -> gd.workloads.Workload:
 
 
 @cache
-def answers(queries: Kind, size: Size) -> npt.NDArray[np.float64]:
+def answers(queries: Kind, size: Size) -> ex.FloatArray:
     """The distinct answer vectors of a workload, as the rows of an array."""
     return np.unique(gd.workloads.explicit_answers(asked(queries, size)), axis=0)
 

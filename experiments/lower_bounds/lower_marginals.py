@@ -17,8 +17,6 @@ distances of the codes are computed, and every certificate is checked again from
 Nothing here is random. Run time on one core: quick 4 s, full 15 s.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
@@ -27,14 +25,7 @@ import numpy as np
 import pandas as pd
 
 import experiments.engine.tools as ex
-from experiments.lower_bounds.certified_bounds import (
-    METRIC,
-    SLOPE,
-    certificates_hold,
-    certified_columns,
-    draw_bounds,
-    exact_slope,
-)
+from experiments.lower_bounds import certified_bounds
 from geomdp import bounds
 from geomdp.bounds import upper
 
@@ -61,11 +52,13 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """The certified lower bound, checked from its file, and the upper bounds."""
     del rng  # nothing is drawn
     d, width, alpha = config.attributes, config.width, config.alpha
-    bound = bounds.marginal_bound(d, width, epsilon=EPSILON, alpha=alpha, metric=METRIC)
+    bound = bounds.marginal_bound(
+        d, width, epsilon=EPSILON, alpha=alpha, metric=certified_bounds.METRIC
+    )
     queries = math.comb(d, width)
     wishart = upper.two_way_marginals(d, epsilon=EPSILON, alpha=alpha) if width == 2 else None
     return {
-        **certified_columns(bound),
+        **certified_bounds.certified_columns(bound),
         "theorem_1": upper.monotone_marginals(d, width, epsilon=EPSILON, alpha=alpha, constant=1.0),
         "ball": upper.ball_bounded(queries, epsilon=EPSILON, alpha=alpha),
         "wishart": wishart,
@@ -76,21 +69,21 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     growing = table[table.along == Along.ATTRIBUTES]
     yield from (rate_in_attributes(growing[growing.width == width], width) for width in WIDTHS)
     yield from (rate_in_error(partly_used(table, width), width) for width in (2, 3))
-    yield certificates_hold(table)
+    yield certified_bounds.certificates_hold(table)
     yield upper_bounds_in_closed_form(table)
 
 
 def rate_in_attributes(table: pd.DataFrame, width: int) -> ex.Claim:
     """At a small error, the ratio of Theorem 1 to the lower bound hardly changes with d."""
     ratio = table.theorem_1 / table.lower
-    found = exact_slope(table.theorem_1, ratio)
+    found = certified_bounds.exact_slope(table.theorem_1, ratio)
     return ex.Claim(
         f"width {width}: at a small error, the ratio of Theorem 1 to the lower bound hardly "
         "changes as d grows",
-        ex.at_most(abs(found), SLOPE),
+        ex.at_most(abs(found), certified_bounds.SLOPE),
         f"ratio {ratio.min():.0f} to {ratio.max():.0f} for d = {table.attributes.min()} to "
         f"{table.attributes.max()}, slope {found:+.3f} in n",
-        f"slope within {SLOPE:g} of 0",
+        f"slope within {certified_bounds.SLOPE:g} of 0",
         "JL-T25, JL-MARG",
     )
 
@@ -108,14 +101,14 @@ def partly_used(table: pd.DataFrame, width: int) -> pd.DataFrame:
 
 def rate_in_error(table: pd.DataFrame, width: int) -> ex.Claim:
     """Lower bounds grow as 1 / alpha^2 where the best packing uses several but not most blocks."""
-    found = exact_slope(1 / table.alpha, table.lower)
+    found = certified_bounds.exact_slope(1 / table.alpha, table.lower)
     return ex.Claim(
         f"width {width}: lower bounds grow as 1/alpha^2 while several blocks are used",
         # n grows as 1 / alpha^2, so the tolerance 0.1 for a slope against ln n becomes 0.2 here.
-        ex.near(found, 2, 2 * SLOPE),
+        ex.near(found, 2, 2 * certified_bounds.SLOPE),
         f"slope {found:.3f} over {len(table)} points, {table.set_size.min()} to "
         f"{table.set_size.max()} blocks",
-        f"2, within {2 * SLOPE:g}",
+        f"2, within {2 * certified_bounds.SLOPE:g}",
         "JL-T25, third term",
     )
 
@@ -171,7 +164,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     figure, panels = ex.panels((7.2, 5.4), titles, labels, "number of records $n$", rows=2)
     for axes, (along, _), mine in zip(panels, places, parts, strict=True):
         x = 1 / mine.alpha if along is Along.ERROR else mine.attributes
-        draw_bounds(axes, x, mine, LOWER, UPPER)
+        certified_bounds.draw_bounds(axes, x, mine, LOWER, UPPER)
         if along is Along.ATTRIBUTES:
             ex.label_ticks(axes, sorted(set(mine.attributes)))
     wide = parts[0].iloc[0]

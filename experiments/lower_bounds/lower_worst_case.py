@@ -20,8 +20,6 @@ Only the checks of sampled pairs are random: each check draws two sets and the s
 elements. Run time on one core: quick 3 s, full 5 s.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
@@ -30,14 +28,7 @@ import numpy as np
 import pandas as pd
 
 import experiments.engine.tools as ex
-from experiments.lower_bounds.certified_bounds import (
-    METRIC,
-    SLOPE,
-    certificates_hold,
-    certified_columns,
-    draw_bounds,
-    exact_slope,
-)
+from experiments.lower_bounds import certified_bounds
 from geomdp import bounds
 from geomdp.bounds import upper
 
@@ -74,7 +65,7 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
         config.bits * math.log(2),
         epsilon=EPSILON,
         alpha=alpha,
-        metric=METRIC,
+        metric=certified_bounds.METRIC,
         failure=FAILURE,
         seed=int(rng.integers(1 << 31)),
     )
@@ -82,7 +73,7 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     size = 1 << config.bits
     scale = {"epsilon": EPSILON, "alpha": alpha, "constant": 1.0}
     return {
-        **certified_columns(bound),
+        **certified_bounds.certified_columns(bound),
         "rungs": len(bound.certificate.rungs),
         "theorem_1": upper.bounded_queries(k, size, **scale).least,
         "small_db": upper.small_db(k, size, **scale),
@@ -101,7 +92,7 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     yield one_constant(table)
     yield set_size_grows(table[table.regime == Regime.MIXED], Regime.MIXED, 1.0)
     yield set_size_grows(table[table.regime == Regime.UNIVERSE], Regime.UNIVERSE, 2.0)
-    yield certificates_hold(table)
+    yield certified_bounds.certificates_hold(table)
     logs, k = table.bits * math.log(2), table.queries
     third = logs / (table.alpha**2 * EPSILON)
     stated = {"small_db": np.log(k) / table.alpha, "projection": np.log(k) ** 2 * np.sqrt(logs)}
@@ -119,15 +110,15 @@ def claims(table: pd.DataFrame) -> ex.Claims:
 def ratio_is_flat(table: pd.DataFrame, regime: Regime) -> ex.Claim:
     """The ratio of Theorem 1 to the lower bound hardly changes with the number of records."""
     ratio = table.theorem_1 / table.lower
-    found = exact_slope(table.theorem_1, ratio)
+    found = certified_bounds.exact_slope(table.theorem_1, ratio)
     decades = math.log10(table.theorem_1.max() / table.theorem_1.min())
     return ex.Claim(
         f"where {regime} is the smallest, the ratio of Theorem 1 to the lower bound hardly "
         "changes with n",
-        ex.at_most(abs(found), SLOPE),
+        ex.at_most(abs(found), certified_bounds.SLOPE),
         f"ratio {ratio.min():.1f} to {ratio.max():.1f}, slope {found:+.3f} in n over "
         f"{decades:.1f} decades",
-        f"slope within {SLOPE:g} of 0",
+        f"slope within {certified_bounds.SLOPE:g} of 0",
         "JL-T24",
     )
 
@@ -153,7 +144,7 @@ def one_constant(table: pd.DataFrame) -> ex.Claim:
 
 def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> ex.Claim:
     """The size of the best sets grows roughly in proportion to k, or to 1 / alpha^2."""
-    found = exact_slope(position(table, regime), table.set_size)
+    found = certified_bounds.exact_slope(position(table, regime), table.set_size)
     name = "1/alpha" if regime is Regime.UNIVERSE else "k"
     return ex.Claim(
         f"smallest term {regime}: the size of the best sets grows as ({name})^{power:g}",
@@ -187,7 +178,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     figure, panels = ex.panels((7.2, 3.9), titles, labels, "number of records $n$")
     for axes, regime in zip(panels, Regime, strict=True):
         mine = table[table.regime == regime]
-        draw_bounds(axes, position(mine, regime), mine, LOWER, UPPER)
+        certified_bounds.draw_bounds(axes, position(mine, regime), mine, LOWER, UPPER)
         # Upper bounds that are thousands of times larger would squeeze all other curves.
         axes.set_ylim(top=SHOWN * float(mine.theorem_1.max()))
     few = table[table.regime == Regime.QUERIES].sort_values("queries").iloc[-3]

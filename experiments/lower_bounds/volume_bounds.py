@@ -35,7 +35,6 @@ from experiments.shared.volume_bodies import (
     LOOKS,
     STRETCHED,
     Family,
-    FloatArray,
     short,
     symmetric_body,
 )
@@ -70,7 +69,7 @@ class Config:
 class Noise(Protocol):
     """Noise with an exact sampler."""
 
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray: ...
+    def sample(self, rng: np.random.Generator, size: int) -> ex.FloatArray: ...
 
 
 def noise_of(method: Method, K: gd.bodies.Body) -> Noise:

@@ -16,15 +16,12 @@ moments. Every bound is at most 8 times the measured error.
 All noise has an exact sampler. Run time on one core: quick 2 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -37,9 +34,7 @@ from geomdp.bounds.upper import covariance_error, two_way_marginals_error
 LEAST = 0.9
 
 
-def lengths(
-    d: int, n: int, epsilon: float, draws: int, rng: np.random.Generator
-) -> npt.NDArray[np.float64]:
+def lengths(d: int, n: int, epsilon: float, draws: int, rng: np.random.Generator) -> ex.FloatArray:
     """Independent draws of ||Z|| + 2 ||z||, with each noise at epsilon / 2."""
     privacy = gd.PureDP(epsilon / 2)
     Z = gd.mechanisms.Cone(gd.workloads.SecondMoment(d), n=n, privacy=privacy).noise

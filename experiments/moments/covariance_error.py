@@ -21,8 +21,6 @@ n = 100 is less than the error of every mechanism on isotropic records.
 Run time on one core: quick 4 s, full a few minutes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable

@@ -24,14 +24,11 @@ times that. All errors stay below the stated bounds.
 Run time on one core: quick 10 s, full 2 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -39,7 +36,6 @@ import geomdp as gd
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 
-FloatArray = npt.NDArray[np.float64]
 #: The largest ratio of a + 2 b that is claimed for each dimension under pure privacy.
 LIMITS = {2: 0.91, 5: 0.82, 10: 0.78, 30: 0.73}
 
@@ -101,7 +97,7 @@ def covariances(config: Config, rng: np.random.Generator) -> ex.Row:
     return {**row(found, others, one.predicted_rmse, Q.n_queries), **sums}
 
 
-def two_releases(moments: FloatArray, mean: FloatArray) -> FloatArray:
+def two_releases(moments: ex.FloatArray, mean: ex.FloatArray) -> ex.FloatArray:
     """The covariance (svec) from separate noisy second moments (svec) and a noisy mean."""
     body = gd.bodies.Spectraplex(len(mean))
     mean = mean / max(1.0, float(np.linalg.norm(mean)))

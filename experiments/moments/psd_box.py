@@ -14,8 +14,6 @@ closed form. From d = 2 on, cone noise errs less than Laplace noise, and the gai
 Run time on one core: quick 1 s, full 10 s.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

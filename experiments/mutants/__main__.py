@@ -5,8 +5,6 @@ the name of its figure; without a word all are run. If the store already holds a
 for this state of the code, the mutant is counted, but not run or shown again.
 """
 
-from __future__ import annotations
-
 import sys
 
 from experiments.engine.cells import Outcome, Sweep

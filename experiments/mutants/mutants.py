@@ -30,8 +30,6 @@ A mutant is run again after every change of the library, of its script, of its t
 that the script or the tests import. Run time on one core: quick 20 s, full an hour and a half.
 """
 
-from __future__ import annotations
-
 import enum
 import importlib
 from collections.abc import Collection, Iterable, Sequence

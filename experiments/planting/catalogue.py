@@ -1,7 +1,5 @@
 """All planted edits, read from TOML files: mutants of the figures, and faults of the library."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

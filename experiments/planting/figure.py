@@ -3,8 +3,6 @@
 The command is ``python -m experiments.planting.figure MODULE EDIT``, with the edit as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

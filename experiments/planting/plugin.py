@@ -1,7 +1,5 @@
 """A pytest plugin that changes one function in memory before any test is collected."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

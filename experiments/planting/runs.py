@@ -1,7 +1,5 @@
 """Run tests, or a figure at its quick preset, in a process in which one edit is planted."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

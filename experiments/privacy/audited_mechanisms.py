@@ -1,7 +1,5 @@
 """The mechanisms whose audits are measured: their noise, claims, and laws where these are known."""
 
-from __future__ import annotations
-
 import enum
 import functools
 from collections.abc import Callable, Sequence

@@ -8,21 +8,17 @@ on counts and the conversion of zCDP claims. So its numbers are an almost indepe
 audits.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.stats
 
 import experiments.engine.tools as ex
 import geomdp as gd
 
-FloatArray = npt.NDArray[np.float64]
 #: Values of ln(p / q) are rounded to this many decimals. Exact ratios can be constant on whole
 #: regions, and rounding errors must not split a region.
 DECIMALS = 9
@@ -46,10 +42,10 @@ PRECISION = 1.02
 class Laws:
     """Two laws on the same outcomes."""
 
-    first: FloatArray  # Masses (k,) on one input
-    second: FloatArray  # Masses (k,) on its neighbour
+    first: ex.FloatArray  # Masses (k,) on one input
+    second: ex.FloatArray  # Masses (k,) on its neighbour
 
-    def events(self) -> tuple[FloatArray, FloatArray]:
+    def events(self) -> tuple[ex.FloatArray, ex.FloatArray]:
         """Probabilities of the events {first / second >= t} under the two laws."""
         with np.errstate(divide="ignore", invalid="ignore"):
             losses = np.round(np.log(self.first / self.second), DECIMALS)
@@ -138,7 +134,7 @@ def normal_laws(length: float, factor: float) -> Laws:
     # On the right of 0 the cdf is near 1, so differences of survival functions lose fewer digits.
     far = edges[:-1] > 0
 
-    def masses(moved: float) -> FloatArray:
+    def masses(moved: float) -> ex.FloatArray:
         below, above = scipy.stats.norm.cdf(edges - moved), scipy.stats.norm.sf(edges - moved)
         return np.asarray(np.where(far, above[:-1] - above[1:], below[1:] - below[:-1]))
 
@@ -146,9 +142,9 @@ def normal_laws(length: float, factor: float) -> Laws:
 
 
 def planar_laws(
-    ratio: Callable[[FloatArray, FloatArray], FloatArray],
+    ratio: Callable[[ex.FloatArray, ex.FloatArray], ex.FloatArray],
     deviation: float,
-    changes: FloatArray,
+    changes: ex.FloatArray,
     factor: float,
 ) -> list[Laws]:
     """Noise in the plane, scaled by `factor`, and the same noise moved by each row of `changes`.

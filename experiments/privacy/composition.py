@@ -18,8 +18,6 @@ All numbers are exact except the simulated losses of steps. Run time on one core
 30 s.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
@@ -30,15 +28,8 @@ import scipy.optimize
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.shared.composition_rules import (
-    DELTA,
-    STEP,
-    Rule,
-    allowed,
-    exact_epsilon,
-    shortcut_limit,
-    totals,
-)
+from experiments.shared import composition_rules as rules
+from experiments.shared.composition_rules import DELTA, STEP, Rule, exact_epsilon, shortcut_limit
 from geomdp.mechanisms.printed import printed_shortcut_step
 from geomdp.noise import LaplaceNoise
 
@@ -84,8 +75,11 @@ def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     T = config.steps
     last = shortcut_limit(T)
     rows: list[ex.Row] = [
-        *[{"quantity": Quantity.TOTAL, "rule": r, "value": v} for r, v in totals(T).items()],
-        *[{"quantity": Quantity.ALLOWED, "rule": r, "value": v} for r, v in allowed(T).items()],
+        *[{"quantity": Quantity.TOTAL, "rule": r, "value": v} for r, v in rules.totals(T).items()],
+        *[
+            {"quantity": Quantity.ALLOWED, "rule": r, "value": v}
+            for r, v in rules.allowed(T).items()
+        ],
         {"quantity": Quantity.LIMIT, "rule": Rule.SHORTCUT, "value": last},
     ]
     for delta in SLACKS:

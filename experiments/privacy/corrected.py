@@ -4,15 +4,12 @@ Each measurement is one instance that meets all assumptions of a statement. DISC
 of the formula sheet.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import experiments.engine.tools as ex
 import geomdp as gd
@@ -119,7 +116,7 @@ SHARES = (DenseQuery(np.array([1.0, 0.0])), DenseQuery(np.array([0.0, 1.0])))
 TRUTHS = 64
 
 
-def candidates(mesh: float) -> npt.NDArray[np.float64]:
+def candidates(mesh: float) -> ex.FloatArray:
     """A net on two elements: every distribution is within `mesh` of it, and some are no closer."""
     first = np.arange(mesh, 1, 2 * mesh)
     return np.column_stack([first, 1 - first])
@@ -273,7 +270,7 @@ def loss(version: Version, degree: float, *_: object) -> Measured:
     return Measured(largest_distance(moments / scales), 1.0)
 
 
-def largest_distance(points: npt.NDArray[np.float64]) -> float:
+def largest_distance(points: ex.FloatArray) -> float:
     """Largest l1 distance between two rows of `points` (n, m)."""
     return max(float(np.abs(points[i:] - points[i]).sum(axis=1).max()) for i in range(len(points)))
 
@@ -336,7 +333,7 @@ class LazyDistinguisher(KnownShares):
     most F(eps) = (1 + TILT) slack + 4 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
     """
 
-    def __init__(self, shares: npt.NDArray[np.float64], slack: float) -> None:
+    def __init__(self, shares: ex.FloatArray, slack: float) -> None:
         super().__init__(shares)
         self.slack = slack
 
@@ -346,7 +343,7 @@ class LazyDistinguisher(KnownShares):
 
     def choose(
         self,
-        truths: npt.NDArray[np.float64],
+        truths: ex.FloatArray,
         hypothesis: Any,
         *,
         epsilon: float,
@@ -360,7 +357,7 @@ class LazyDistinguisher(KnownShares):
         return noise.noisy_argmax(scores, 4 / (n * epsilon))
 
 
-def two_parities(weaker: float) -> npt.NDArray[np.float64]:
+def two_parities(weaker: float) -> ex.FloatArray:
     """Shares of 2^BITS elements that differ from uniform shares in the means of two parities.
 
     These two means are 1/2 + `START` and 1/2 + `weaker`. All other parities have the same means as

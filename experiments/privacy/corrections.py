@@ -34,8 +34,6 @@ are drawn are exact; for (b) a simulation checks them. Run time on one core: qui
 minute.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -15,8 +15,6 @@ description of it was found.
 Run time on one core: quick 2 s, full 3 minutes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

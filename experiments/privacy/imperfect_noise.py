@@ -18,13 +18,10 @@ cone and K-norm noise, neighbouring data sets can give the same releases.
 All numbers are exact except simulated frequencies. Run time on one core: quick 4 s, full 100 s.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.stats
 
@@ -33,7 +30,6 @@ import geomdp as gd
 from experiments.privacy.published_bugs import float_outputs, rounded_outputs
 from geomdp.noise import LaplaceNoise
 
-FloatArray = npt.NDArray[np.float64]
 EPSILON = 1.0
 
 
@@ -72,7 +68,7 @@ def exact_delta(flaw: Flaw, tau: float) -> float:
     }[flaw]
 
 
-def flawed_draws(config: Config, rng: np.random.Generator) -> FloatArray:
+def flawed_draws(config: Config, rng: np.random.Generator) -> ex.FloatArray:
     """Independent draws of the flawed noise, as an array (draws,)."""
     tau, n = config.size, config.draws
     draws = LaplaceNoise(1, 1 / EPSILON).sample(rng, n)[:, 0]

@@ -15,8 +15,6 @@ The results depend on the tests too, but a changed test does not mark them as st
 again after a change of the tests. Run time on one core: quick 15 s, full 45 minutes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

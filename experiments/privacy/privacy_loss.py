@@ -18,15 +18,12 @@ Losses are exact numbers for each draw; delta and means are averages over indepe
 time on one core: quick 3 s, full 30 s.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -34,7 +31,6 @@ import geomdp as gd
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
 
-FloatArray = npt.NDArray[np.float64]
 EPSILON = 1.0
 #: Number of queries, and dimension of the noise, for all families except `Family.ONE`.
 DIMENSION = 32
@@ -47,9 +43,9 @@ ROUNDING = 1e-9
 class Noise(Protocol):
     """Noise with a known density."""
 
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray: ...
+    def sample(self, rng: np.random.Generator, size: int) -> ex.FloatArray: ...
 
-    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray: ...
+    def log_density_ratio(self, points: ex.FloatArray, shifts: ex.FloatArray) -> ex.FloatArray: ...
 
 
 class Family(ex.Curve):
@@ -68,7 +64,7 @@ class Config:
     draws: int  # Independent draws in one cell
 
 
-def noise_and_shift(family: Family) -> tuple[Noise, FloatArray]:
+def noise_and_shift(family: Family) -> tuple[Noise, ex.FloatArray]:
     """The noise at budget epsilon, and a largest move of the answers.
 
     The records hold one bit for each query, so answers move by a vector of the cube [-1, 1]^m. The
@@ -119,7 +115,7 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Rows:
         yield {**row, "exact_delta": known, **whole}
 
 
-def stderr(values: FloatArray) -> float:
+def stderr(values: ex.FloatArray) -> float:
     """Standard error of a mean of independent values."""
     return float(values.std(ddof=1)) / math.sqrt(len(values))
 

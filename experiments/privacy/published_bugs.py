@@ -5,8 +5,6 @@ breaks the privacy claim. `BUGS` lists all of them with their sources. OpenDP 24
 because no description of it was found.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -186,18 +184,18 @@ def float_normal(mended: bool, neighbour: bool, trials: int, rng: np.random.Gene
     return on_grid(mended, float(neighbour) + rng.normal(0.0, scale, trials))
 
 
-def on_grid(mended: bool, outputs: npt.NDArray[np.float64]) -> Outputs:
+def on_grid(mended: bool, outputs: ex.FloatArray) -> Outputs:
     """The outputs, rounded to multiples of `GRID` if mended."""
     return np.rint(outputs / GRID) * GRID if mended else outputs
 
 
-def explained(outputs: Outputs) -> npt.NDArray[np.float64]:
+def explained(outputs: Outputs) -> ex.FloatArray:
     """1 for outputs that the answer 0 can give and the answer 1 cannot; -1 the other way round."""
     values = [[possible(y, answer, 1.0) for answer in (0.0, 1.0)] for y in outputs.tolist()]
     return np.array(values, dtype=float) @ [1.0, -1.0]
 
 
-def precise(outputs: Outputs) -> npt.NDArray[np.float64]:
+def precise(outputs: Outputs) -> ex.FloatArray:
     """1 for outputs with bits below 2^-53: adding noise to 1 cannot give them."""
     scaled = np.abs(outputs) * 2.0**53
     return (scaled != np.rint(scaled)).astype(float)

@@ -1,7 +1,5 @@
 """Records and mechanisms of the accuracy table, line by line."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

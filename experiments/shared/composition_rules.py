@@ -1,7 +1,5 @@
 """Rules for the total privacy loss of several pure steps, and the exact total for comparison."""
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Callable

@@ -1,24 +1,22 @@
 """All parities, answered from the shares of the elements instead of from records."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import geomdp as gd
+from experiments.engine.tools import FloatArray
 
 
 @dataclass(frozen=True)
 class Shares:
     """A distribution on the elements, under the attribute name that hypotheses use."""
 
-    distribution: npt.NDArray[np.float64]
+    distribution: FloatArray
 
 
-def falling_shares(size: int) -> npt.NDArray[np.float64]:
+def falling_shares(size: int) -> FloatArray:
     """Shares of `size` elements that fall as 1 / rank."""
     weights = 1 / np.arange(1, size + 1)
     return np.asarray(weights / weights.sum())
@@ -27,11 +25,11 @@ def falling_shares(size: int) -> npt.NDArray[np.float64]:
 class KnownShares(gd.mechanisms.AllParities):
     """All parities, answered from given shares, so that n may be as large as a theorem needs."""
 
-    def __init__(self, shares: npt.NDArray[np.float64]) -> None:
+    def __init__(self, shares: FloatArray) -> None:
         super().__init__(len(shares).bit_length() - 1)
         self.shares = shares
 
-    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
+    def truths(self, records: Any, n: int) -> FloatArray:
         """Answers from the shares; `records` and `n` are not used."""
         del records, n
         return self.estimates(Shares(self.shares))

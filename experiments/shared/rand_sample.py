@@ -1,7 +1,5 @@
 """Ten binary columns of the RAND health insurance sample: real records for figures."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two workloads with records that are real, uniform, or copies of one, ten or all elements."""
 
-from __future__ import annotations
-
 import enum
 from functools import cache
 from typing import Any

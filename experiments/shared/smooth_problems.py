@@ -1,12 +1,10 @@
 """Problems that the scripts on smooth queries share: kernel mixtures, and records to ask about."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from experiments.engine.tools import FloatArray
 from geomdp.workloads.smooth import GaussianMixture
 from geomdp.workloads.smooth.evaluation import Coefficients
 
@@ -38,12 +36,12 @@ def kernel_family(d: int, smoothness: int, count: int) -> tuple[GaussianMixture,
     return tuple(queries)
 
 
-def random_places(d: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def random_places(d: int, count: int, rng: np.random.Generator) -> FloatArray:
     """`count` lists of ten uniform points of the cube, as an array (count, 10, d)."""
     return rng.uniform(-1, 1, (count, PLACES, d))
 
 
-def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float64]:
+def records_at(places: FloatArray, n: int) -> FloatArray:
     """Records (n, d) at the places; numbers of records at two places differ by at most one.
 
     Approximation errors change sign over the cube and would cancel for records spread smoothly. The
@@ -53,22 +51,20 @@ def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float6
     return np.resize(places, (n, places.shape[1]))
 
 
-def shares(n: int) -> npt.NDArray[np.float64]:
+def shares(n: int) -> FloatArray:
     """The share of n records that lie at each of the ten places."""
     counts = np.full(PLACES, n // PLACES)
     counts[: n % PLACES] += 1
     return np.asarray(counts / n)
 
 
-def true_answers(
-    queries: tuple[GaussianMixture, ...], places: npt.NDArray[np.float64], n: int
-) -> npt.NDArray[np.float64]:
+def true_answers(queries: tuple[GaussianMixture, ...], places: FloatArray, n: int) -> FloatArray:
     """Exact answers (r, q) of q queries on n records at each of r lists of `places` (r, 10, d)."""
     points = places.reshape(-1, places.shape[-1])
     values = np.stack([query(points) for query in queries], axis=1)
     return np.asarray(np.einsum("rpq,p->rq", values.reshape(len(places), PLACES, -1), shares(n)))
 
 
-def stacked(coefficients: tuple[Coefficients, ...]) -> npt.NDArray[np.float64]:
+def stacked(coefficients: tuple[Coefficients, ...]) -> FloatArray:
     """Coefficients of queries as a matrix (q, t^d); its product with moments gives the answers."""
     return np.array([each.values.ravel() for each in coefficients])

@@ -1,7 +1,5 @@
 """Records on the unit sphere: uniform on it, or concentrated near few directions."""
 
-from __future__ import annotations
-
 import enum
 
 import numpy as np

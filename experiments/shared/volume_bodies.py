@@ -1,17 +1,13 @@
 """Symmetric bodies of the scripts on volumes: hulls of answers and their negatives, and boxes."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
-import numpy.typing as npt
 
 import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.shared.workloads import Kind, workload
 
-FloatArray = npt.NDArray[np.float64]
 #: Ratio of each half-width of the long box to the half-width before.
 RATIO = 0.5
 
@@ -64,7 +60,7 @@ def symmetric_body(family: Family, k: int) -> gd.bodies.Body:
     return gd.bodies.Box.centred((1.0 if family is Family.CUBE else RATIO) ** np.arange(k))
 
 
-def vertices(family: Family, k: int) -> FloatArray:
+def vertices(family: Family, k: int) -> ex.FloatArray:
     """Rows whose convex hull is the body; not for balls, second moments and the long box."""
     if family in (Family.CUBE, Family.MARGINALS):
         points = np.array([*itertools.product((0.0, 1.0), repeat=k)])

@@ -1,7 +1,5 @@
 """Workloads that scripts share: families with sizes, and the lines of the accuracy tables."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Mapping
 from functools import cache

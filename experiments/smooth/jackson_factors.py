@@ -4,12 +4,9 @@ The library computes the factors by convolutions. This module does not use that 
 check the results.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -19,7 +16,7 @@ from experiments.smooth.smooth_releases import Config, Method, coefficients, mec
 from geomdp.workloads.smooth import Truncation, approximate_many
 
 
-def factors(order: int, size: int) -> npt.NDArray[np.float64]:
+def factors(order: int, size: int) -> ex.FloatArray:
     """Factors (t,) of the Chebyshev coefficients of degrees 0 to t - 1, for t = `size`.
 
     Let K = `order` and r = ceil((K + 3) / 2). The factor of degree n is the sum over k = 1..K+1 of

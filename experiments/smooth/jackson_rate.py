@@ -25,14 +25,11 @@ No noise is sampled: root mean squares over the noise are exact. Run time on one
 full 10 s.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -41,7 +38,6 @@ from experiments.smooth.kinks import KINK, half_power, kernel_factor, largest, l
 from geomdp.bounds.upper import smooth_accuracy
 from geomdp.workloads.smooth import Filter, Jackson, SmoothQueries, Truncation, approximate
 
-FloatArray = npt.NDArray[np.float64]
 PRIVACY = gd.PureDP(1.0)
 #: Angles from the kink at which errors are sought, in units of 1 / t'.
 NEAR = np.linspace(-8, 8, 641)
@@ -65,7 +61,7 @@ class Config:
     degree: int  # t; the number of records is t^(2d+K)
 
 
-def worst_points(config: Config) -> FloatArray:
+def worst_points(config: Config) -> ex.FloatArray:
     """Points, one in each row, whose first variable is near the kink."""
     terms = max(1.0, config.degree / half_power(config.smoothness))
     near = np.cos(math.acos(KINK) + NEAR / terms)
@@ -97,7 +93,7 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     }
 
 
-def no_noise(workload: SmoothQueries) -> FloatArray:
+def no_noise(workload: SmoothQueries) -> ex.FloatArray:
     """Never called: the degree of the theorem does not depend on the noise."""
     raise NotImplementedError(repr(workload))
 

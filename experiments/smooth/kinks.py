@@ -1,7 +1,5 @@
 """Queries with a kink, and limits of the Jackson operator's error on them for large degrees t."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

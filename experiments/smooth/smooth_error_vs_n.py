@@ -24,34 +24,16 @@ approximation stays. The error with weighted noise depends on n epsilon alone.
 Run time on one core: quick 8 s, full 2 minutes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
-from experiments.shared.smooth_problems import (
-    kernel_family,
-    random_places,
-    records_at,
-    shares,
-    stacked,
-    true_answers,
-)
-from experiments.smooth import smooth_exponents
-from experiments.smooth.smooth_releases import (
-    SPREAD,
-    Config,
-    Method,
-    Panel,
-    coefficients,
-    mechanism,
-    worst_errors,
-)
+from experiments.shared import smooth_problems
+from experiments.smooth import smooth_exponents, smooth_releases
+from experiments.smooth.smooth_releases import Config, Method, Panel, mechanism, worst_errors
 
 #: Number of records of the curves.
 RECORDS = 10**4
@@ -61,13 +43,15 @@ REACH = 0.1
 
 def errors_and_noise(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squares of the worst error over the family, and of the largest noise in an answer."""
-    M, matrix = mechanism(config), stacked(coefficients(config))
-    family = kernel_family(config.d, config.smoothness, config.queries)
-    places = random_places(config.d, config.draws, rng)
-    truths = true_answers(family, places, config.n)
+    M, matrix = mechanism(config), smooth_problems.stacked(smooth_releases.coefficients(config))
+    family = smooth_problems.kernel_family(config.d, config.smoothness, config.queries)
+    places = smooth_problems.random_places(config.d, config.draws, rng)
+    truths = smooth_problems.true_answers(family, places, config.n)
     errors, noise = np.empty(truths.shape), np.empty(truths.shape)
     for i, here in enumerate(places):
-        answers = matrix @ M.release(records_at(here, config.n), rng=rng).moments.ravel()
+        answers = (
+            matrix @ M.release(smooth_problems.records_at(here, config.n), rng=rng).moments.ravel()
+        )
         errors[i] = answers - truths[i]
         noise[i] = answers - matrix @ exact_moments(here, M.degree, config.n)
     worst = ex.MeanSquare.of(np.abs(noise).max(axis=1) ** 2)
@@ -79,10 +63,10 @@ def errors_and_noise(config: Config, rng: np.random.Generator) -> ex.Row:
     }
 
 
-def exact_moments(places: npt.NDArray[np.float64], degree: int, n: int) -> npt.NDArray[np.float64]:
+def exact_moments(places: ex.FloatArray, degree: int, n: int) -> ex.FloatArray:
     """Means (t,) of cos(m arccos x) for m < t = `degree`, over n records x at `places` (10, 1)."""
     angles = np.arccos(places[:, 0])
-    return np.asarray(shares(n) @ np.cos(angles[:, None] * np.arange(degree)))
+    return np.asarray(smooth_problems.shares(n) @ np.cos(angles[:, None] * np.arange(degree)))
 
 
 def falls(table: pd.DataFrame) -> ex.Claim:
@@ -201,7 +185,7 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     name = "every answer is within the error stated with it"
     measured = (
         f"errors are at most {share:.2f} times the stated error: approximation bound + "
-        f"{SPREAD:.1f} standard deviations of the noise"
+        f"{smooth_releases.SPREAD:.1f} standard deviations of the noise"
     )
     yield ex.Claim(name, ex.at_most(share, 1), measured, "at most 1", "SM-A2")
     yield falls(against_epsilon[against_epsilon.method == Method.TRUNCATED])

@@ -3,8 +3,6 @@
 The argument `smoothness` is K: queries have bounded derivatives up to order K.
 """
 
-from __future__ import annotations
-
 
 def accuracy(d: int, smoothness: int) -> float:
     """The error falls as n^(-K / (2 d + K)), by Theorem 3.1 of Wang et al. 2013 (SM-T3.1)."""

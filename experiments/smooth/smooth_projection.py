@@ -20,8 +20,6 @@ to the nearest moments reduces the worst error of an answer.
 Run time on one core: quick 3 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable
@@ -29,7 +27,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -86,7 +83,7 @@ def mechanism(d: int, n: int) -> gd.SmoothSummary:
     )
 
 
-def post_processing(config: Config) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
+def post_processing(config: Config) -> Callable[[ex.FloatArray], ex.FloatArray]:
     """The map from noisy moments, of shape (t,) * d, to the moments that give the answers."""
     deviations = mechanism(config.d, config.n).noise_std
     if config.method is Method.SEMIDEFINITE:
@@ -126,12 +123,12 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
 
 
 @cache
-def moments_of_points(degree: int) -> npt.NDArray[np.float64]:
+def moments_of_points(degree: int) -> ex.FloatArray:
     """Moments 1, ..., t - 1 of points of [-1, 1], a column for each point: (t - 1, `POINTS`)."""
     return np.cos(np.outer(np.arange(1, degree), np.linspace(0, np.pi, POINTS)))
 
 
-def optimality_gap(noisy: npt.NDArray[np.float64], moments: npt.NDArray[np.float64]) -> float:
+def optimality_gap(noisy: ex.FloatArray, moments: ex.FloatArray) -> float:
     """max over x of <Y - M, phi(x) - M>: 0 if and only if the moment vector M is nearest to Y.
 
     Y is `noisy`, M is `moments`, and phi(x) is the vector of moments of the point x. Every moment
@@ -145,8 +142,8 @@ def optimality_gap(noisy: npt.NDArray[np.float64], moments: npt.NDArray[np.float
 
 def distance_columns(
     M: gd.SmoothSummary,
-    squares: npt.NDArray[np.float64],
-    gaps: npt.NDArray[np.float64],
+    squares: ex.FloatArray,
+    gaps: ex.FloatArray,
     rng: np.random.Generator,
 ) -> ex.Row:
     """Columns: squared distance from the exact moments, gap, min{E |Z|^2, E h_K(Z)} (JL-L13b).

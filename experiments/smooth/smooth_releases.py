@@ -1,7 +1,5 @@
 """Three kinds of summary for smooth queries, and their worst errors over a family of queries."""
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass
@@ -12,13 +10,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.shared.smooth_problems import (
-    kernel_family,
-    random_places,
-    records_at,
-    stacked,
-    true_answers,
-)
+from experiments.shared import smooth_problems
 from geomdp.workloads.smooth import Jackson, Truncation, approximate_many
 from geomdp.workloads.smooth.evaluation import Coefficients
 
@@ -78,21 +70,21 @@ def coefficients(config: Config) -> tuple[Coefficients, ...]:
     """Coefficients of the family under the filter of a configuration."""
     M = mechanism(config)
     chosen = Jackson(config.smoothness) if config.method is Method.PAPER else Truncation()
-    family = kernel_family(config.d, config.smoothness, config.queries)
+    family = smooth_problems.kernel_family(config.d, config.smoothness, config.queries)
     return approximate_many(family, M.degree, config.d, chosen)
 
 
 def worst_errors(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean square of the family's worst error, and largest ratio of error to stated bound."""
     M, combine = mechanism(config), coefficients(config)
-    family = kernel_family(config.d, config.smoothness, config.queries)
-    matrix = stacked(combine)
+    family = smooth_problems.kernel_family(config.d, config.smoothness, config.queries)
+    matrix = smooth_problems.stacked(combine)
     stated = np.array([each.error_bound + SPREAD * each.noise_std(M.noise_std) for each in combine])
-    places = random_places(config.d, config.draws, rng)
-    truths = true_answers(family, places, config.n)
+    places = smooth_problems.random_places(config.d, config.draws, rng)
+    truths = smooth_problems.true_answers(family, places, config.n)
     errors = np.empty(truths.shape)
     for row, here, truth in zip(errors, places, truths, strict=True):
-        moments = M.release(records_at(here, config.n), rng=rng).moments
+        moments = M.release(smooth_problems.records_at(here, config.n), rng=rng).moments
         row[:] = np.abs(matrix @ moments.ravel() - truth)
     return {
         **ex.MeanSquare.of(errors.max(axis=1) ** 2).columns(),

@@ -23,8 +23,6 @@ case at all n here, and the error does not fall.
 Run time on one core: quick 3 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 import time
 import timeit
@@ -32,7 +30,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
@@ -98,7 +95,7 @@ class Counted(Recurrences):
 
     additions = 0
 
-    def _add(self, table: npt.NDArray[np.float64], points: npt.NDArray[np.float64]) -> None:
+    def _add(self, table: ex.FloatArray, points: ex.FloatArray) -> None:
         super()._add(table, points)
         self.additions += len(points) * table.size
 
@@ -112,7 +109,7 @@ def additions(config: Config, rng: np.random.Generator) -> int | None:
     return counted.additions
 
 
-def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def seconds_of(config: Config, rng: np.random.Generator) -> ex.FloatArray:
     """Processor seconds of the faster half of all repetitions."""
     M = releases.mechanism(error_point(config))
     query = kernel_family(D, config.smoothness, 1)[0]

@@ -1,7 +1,5 @@
 """Errors of inner products under a random sign matrix, on public synthetic vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from geomdp._typing import FloatArray

@@ -18,13 +18,10 @@ Tails of uneven weights are simulated. The other tails are exact, and simulated 
 on one core: quick 2 s, full 20 s.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.special
 import scipy.stats
@@ -33,7 +30,6 @@ import experiments.engine.tools as ex
 from geomdp.bounds.upper.theorems import laplace_sum_tail
 from geomdp.noise import LaplaceNoise
 
-FloatArray = npt.NDArray[np.float64]
 #: Deviations in units of sqrt(2 T) b, the standard deviation of a sum with all weights 1.
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
 #: A tail of at most this probability is called small.
@@ -64,7 +60,7 @@ class Config:
     draws: int  # Simulated sums
 
 
-def exact_tail(rows: int, deviations: FloatArray) -> FloatArray:
+def exact_tail(rows: int, deviations: ex.FloatArray) -> ex.FloatArray:
     """Pr[|Y_1 + ... + Y_T| >= y] for Y_i ~ Lap(1), at every y in `deviations`.
 
     For y > 0 the density is sum_{k < T} w_k y^k e^-y / k! with w_k = C(2T-2-k, T-1) 2^(k+1-2T).
@@ -141,7 +137,7 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     yield ex.Claim(name, verdict, measured, f"{1 / 6:.4f} to {CLOSEST:.4f}", "BR-L4.8")
 
 
-def two_sided(hits: pd.Series, draws: pd.Series, chance: pd.Series) -> FloatArray:
+def two_sided(hits: pd.Series, draws: pd.Series, chance: pd.Series) -> ex.FloatArray:
     """Binomial p-values, twice the smaller tail."""
     low = scipy.stats.binom.cdf(hits, draws, chance)
     high = scipy.stats.binom.sf(hits - 1, draws, chance)

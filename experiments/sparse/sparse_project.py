@@ -20,8 +20,6 @@ Every release here draws a new key, so that errors are averages over keys.
 Run time on one core: quick 3 s, full 3 minutes.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The record of one statement of a paper, and the scripts that show this statement."""
 
-from __future__ import annotations
-
 import enum
 import importlib
 import re

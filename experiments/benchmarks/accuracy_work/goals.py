@@ -1,7 +1,5 @@
 """Goals for errors before projection in the accuracy table, also for lifted elliptopes."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Which mechanisms the accuracy table compares on which lines, and how."""
 
-from __future__ import annotations
-
 from experiments.shared.accuracy_lines import Config, Method
 from experiments.shared.workloads import Line
 

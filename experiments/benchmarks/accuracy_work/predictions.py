@@ -1,7 +1,5 @@
 """Errors of the accuracy table that are predicted, not measured: in closed form or by geomdp."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass
@@ -11,20 +9,13 @@ import numpy as np
 import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.engine.checks import Predicted
-from experiments.shared.accuracy_lines import (
-    PRIVACY,
-    Config,
-    Method,
-    advice,
-    excluded_error,
-    for_records,
-)
+from experiments.shared import accuracy_lines
 from experiments.shared.workloads import line_workload
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.workloads import MarginalTables
 
 
-def predicted_row(config: Config) -> ex.Row:
+def predicted_row(config: accuracy_lines.Config) -> ex.Row:
     """The prediction of one method on one line; nothing is released."""
     error = closed_form(config)
     if error is not None:
@@ -44,28 +35,28 @@ def predicted_row(config: Config) -> ex.Row:
         "releases": 0,
         **found,
         "advised": advised_name(config),
-        "excluded": excluded_error(config.line, config.n, config.epsilon),
+        "excluded": accuracy_lines.excluded_error(config.line, config.n, config.epsilon),
         "setup_seconds": 0.0,
         "release_seconds": 0.0,
     }
 
 
-def advised_name(config: Config) -> str:
+def advised_name(config: accuracy_lines.Config) -> str:
     """Name of the mechanism that `advise` ranks first, for the method `ADVISED`; else empty."""
-    if config.method is not Method.ADVISED:
+    if config.method is not accuracy_lines.Method.ADVISED:
         return ""
-    return advice(config.line, config.n, config.epsilon).rows[0].mechanism
+    return accuracy_lines.advice(config.line, config.n, config.epsilon).rows[0].mechanism
 
 
-def closed_form(config: Config) -> float | None:
+def closed_form(config: accuracy_lines.Config) -> float | None:
     """The error in counts if this module computes it; None if the library predicts it."""
-    if config.method is Method.GEOMETRIC:
+    if config.method is accuracy_lines.Method.GEOMETRIC:
         return geometric_error(config.epsilon)
-    if config.method not in (Method.JOINT, Method.LIFTED):
+    if config.method not in (accuracy_lines.Method.JOINT, accuracy_lines.Method.LIFTED):
         return None
     Q = line_workload(config.line)
     assert isinstance(Q, MarginalTables)
-    if config.method is Method.JOINT:
+    if config.method is accuracy_lines.Method.JOINT:
         return joint_table_error(Q) / config.epsilon
     return Lifted(len(Q.levels), Q.k).error / config.epsilon
 
@@ -93,13 +84,13 @@ def least_prediction(mechanism: gd.mechanisms.Mechanism) -> Predicted:
     return noise.predicted_rmse
 
 
-def built(config: Config) -> gd.mechanisms.Mechanism:
+def built(config: accuracy_lines.Config) -> gd.mechanisms.Mechanism:
     """The mechanism of the library for the line, the method, n and epsilon of `config`."""
-    if config.method is Method.ADVISED:
-        return advice(config.line, config.n, config.epsilon).best
-    if config.epsilon == PRIVACY.epsilon:
-        return for_records(config.line, config.method, config.n)
-    assert config.method is Method.LAPLACE
+    if config.method is accuracy_lines.Method.ADVISED:
+        return accuracy_lines.advice(config.line, config.n, config.epsilon).best
+    if config.epsilon == accuracy_lines.PRIVACY.epsilon:
+        return accuracy_lines.for_records(config.line, config.method, config.n)
+    assert config.method is accuracy_lines.Method.LAPLACE
     privacy = gd.PureDP(config.epsilon)
     return gd.mechanisms.Laplace(line_workload(config.line), n=config.n, privacy=privacy)
 

@@ -1,7 +1,5 @@
 """Instances of the geometry benchmark, and functions that time operations on them."""
 
-from __future__ import annotations
-
 import enum
 import math
 import time
@@ -10,11 +8,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 import experiments.engine.tools as ex
 
-Array = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 GEOMDP = "geomdp"
@@ -69,7 +65,7 @@ class Config:
     peer_operations: int  # Number of operations of each peer; 0 leaves the peers out
 
 
-def draw_vertices(config: Config, rng: np.random.Generator) -> Array:
+def draw_vertices(config: Config, rng: np.random.Generator) -> ex.FloatArray:
     """N points in R^m as rows: Gaussian, or 0/1 answers of elements to m 2-way marginal queries.
 
     The queries are m pairs of attributes. The number of attributes is the smallest with m pairs.

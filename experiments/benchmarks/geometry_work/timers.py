@@ -1,7 +1,5 @@
 """The function that times each kind of work. An import of this module imports the peer packages."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable
@@ -11,34 +9,10 @@ import numpy as np
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.benchmarks.geometry_work.instances import (
-    CHAINS,
-    DIRECTIONS,
-    GEOMDP,
-    LOCKSTEP,
-    TARGETS,
-    Array,
-    Config,
-    Work,
-    draw_vertices,
-    line,
-    timed,
-)
-from experiments.benchmarks.peers.chords import (
-    DUAL,
-    PRIMAL,
-    PROPOSALS,
-    EigenvalueChords,
-    KeptColumns,
-    KeptRows,
-    chord_by_linprog,
-    hopsy_draws,
-)
-from experiments.benchmarks.peers.projections import (
-    nearest_by_quadprog,
-    nearest_by_scs,
-    separator_by_linprog,
-)
+from experiments.benchmarks.geometry_work import instances
+from experiments.benchmarks.geometry_work.instances import GEOMDP, Config, Work, line, timed
+from experiments.benchmarks.peers import chords as walks
+from experiments.benchmarks.peers import projections
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.geometry import Projector
@@ -58,7 +32,7 @@ LOOSE = 0.3
 SCS_ENTRIES = 10**6
 
 
-def scale_of(vertices: Array) -> float:
+def scale_of(vertices: ex.FloatArray) -> float:
     """Largest distance of a vertex from the mean.
 
     A relative gap is a gap divided by the square of this distance.
@@ -66,7 +40,7 @@ def scale_of(vertices: Array) -> float:
     return float(np.linalg.norm(vertices - vertices.mean(axis=0), axis=1).max())
 
 
-def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
+def draw_target(vertices: ex.FloatArray, work: Work, rng: np.random.Generator) -> ex.FloatArray:
     """A point about as far from the centre as the vertices, or a point just beyond the surface.
 
     For `Work.FULL_SUPPORT` bisection finds the surface in a random direction, and the target is
@@ -89,16 +63,16 @@ def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
 
 def time_projection(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds of `gd.project` on targets, and of the peers on the first of these targets."""
-    vertices = draw_vertices(config, rng)
+    vertices = instances.draw_vertices(config, rng)
     body, scale = gd.bodies.VPolytope(vertices), scale_of(vertices)
     targets = [draw_target(vertices, config.work, rng) for _ in range(config.operations)]
     gd.project(body, targets[0], tol=GAP)
     found = [timed(lambda t=target: gd.project(body, t, tol=GAP)) for target in targets]
     gap = max(result.gap for result, _ in found) / scale**2
     rows = [line(GEOMDP, [seconds for _, seconds in found], gap, GAP)]
-    peers = {"quadprog, dual form": (nearest_by_quadprog, EXACT)}
+    peers = {"quadprog, dual form": (projections.nearest_by_quadprog, EXACT)}
     if vertices.size <= SCS_ENTRIES and config.work is Work.PROJECTION:
-        peers["CVXPY with SCS"] = (nearest_by_scs, LOOSE)
+        peers["CVXPY with SCS"] = (projections.nearest_by_scs, LOOSE)
     for method, (solve, allowed) in peers.items() if config.peer_operations else ():
         seconds, worst = [], 0.0
         for target, (result, _) in list(zip(targets, found, strict=True))[: config.peer_operations]:
@@ -116,18 +90,18 @@ def time_many_targets(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     The targets are like the releases of a mechanism in 100 trials: one mix of ten vertices plus
     Gaussian noise. The noise is about as long as the largest distance of a vertex from the mean.
     """
-    vertices = draw_vertices(config, rng)
+    vertices = instances.draw_vertices(config, rng)
     body, scale = gd.bodies.VPolytope(vertices), scale_of(vertices)
     truth = rng.dirichlet(np.ones(10)) @ vertices[rng.integers(len(vertices), size=10)]
-    noise = rng.standard_normal((TARGETS, config.dimension))
+    noise = rng.standard_normal((instances.TARGETS, config.dimension))
     targets = truth + scale / np.sqrt(config.dimension) * noise
     Projector(body).nearest_many(targets[:1], tol=GAP)
     together, seconds = timed(lambda: Projector(body).nearest_many(targets, tol=GAP))
     gap = max(result.gap for result in together) / scale**2
-    rows = [line(GEOMDP, [seconds / TARGETS], gap, GAP)]
+    rows = [line(GEOMDP, [seconds / instances.TARGETS], gap, GAP)]
     solves = {
         "gd.project, one by one": lambda t: gd.project(body, t, tol=GAP).point,
-        "quadprog, dual form": lambda t: nearest_by_quadprog(vertices, t),
+        "quadprog, dual form": lambda t: projections.nearest_by_quadprog(vertices, t),
     }
     for method, solve in solves.items():
         each, worst = [], 0.0
@@ -141,7 +115,7 @@ def time_many_targets(config: Config, rng: np.random.Generator) -> list[ex.Row]:
 
 def time_membership(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds to decide whether a point is inside, and to separate it by a halfspace if not."""
-    vertices = draw_vertices(config, rng)
+    vertices = instances.draw_vertices(config, rng)
     body = gd.bodies.VPolytope(vertices)
     centre, spread = vertices.mean(axis=0), (vertices - vertices.mean(axis=0)).std(axis=0)
     sizes = np.resize([0.1, 0.5, 1.0, 3.0], config.operations)
@@ -157,8 +131,8 @@ def time_membership(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     rows = [line(GEOMDP, [seconds for _, seconds in found], max(violated, 0.0), 1e-9)]
     inside = [half is None for half, _ in found]
     peers = {
-        "linprog": lambda p: separator_by_linprog(vertices, p)[0] <= 1 + 1e-7,
-        "quadprog, dual form": lambda p: nearest_by_quadprog(vertices, p) is None,
+        "linprog": lambda p: projections.separator_by_linprog(vertices, p)[0] <= 1 + 1e-7,
+        "quadprog, dual form": lambda p: projections.nearest_by_quadprog(vertices, p) is None,
     }
     for method, holds in peers.items():
         answers = [timed(functools.partial(holds, p)) for p in points[: config.peer_operations]]
@@ -182,8 +156,8 @@ def time_width(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     if config.peer_operations:
         answers = gd.workloads.explicit_answers(workload).T.copy()
         each, worst = [], 0.0
-        for start in range(0, config.peer_operations, DIRECTIONS):
-            part = directions[start : start + DIRECTIONS]
+        for start in range(0, config.peer_operations, instances.DIRECTIONS):
+            part = directions[start : start + instances.DIRECTIONS]
             (low, high), taken = timed(lambda p=part: extremes(p @ answers))
             each.append(taken / len(part))
             worst = max(worst, float(np.abs(body.support(part) - high).max()))
@@ -192,7 +166,7 @@ def time_width(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     return rows
 
 
-def extremes(scores: Array) -> tuple[Array, Array]:
+def extremes(scores: ex.FloatArray) -> tuple[ex.FloatArray, ex.FloatArray]:
     """Smallest and largest number of each row."""
     return scores.min(axis=1), scores.max(axis=1)
 
@@ -213,31 +187,31 @@ MATRIX_STEPS = {Work.SPECTRAPLEX: 1024, Work.SPECTRAPLEX_DIFFERENCE: 128}
 STEPS_APART = 64
 
 
-def symmetric_hull(vertices: Array) -> gd.bodies.Body:
+def symmetric_hull(vertices: ex.FloatArray) -> gd.bodies.Body:
     """The body conv(+-v_i), where the v_i are the rows of `vertices`."""
     return SymmetricHull(gd.bodies.VPolytope(vertices))
 
 
 def time_chords(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds to find both ends of one chord, at the points of a hit-and-run walk."""
-    vertices = draw_vertices(config, rng)
+    vertices = instances.draw_vertices(config, rng)
     body = symmetric_hull(vertices)
-    points, seconds = np.zeros((CHAINS, config.dimension)), []
+    points, seconds = np.zeros((instances.CHAINS, config.dimension)), []
     for step in range(WARM_UP + config.operations):
         before, directions = points, rng.standard_normal(points.shape)
         (low, high), taken = timed(lambda p=points, u=directions: body.chord(p, u))
-        points = before + (low + (high - low) * rng.random(CHAINS))[:, None] * directions
+        points = before + (low + (high - low) * rng.random(instances.CHAINS))[:, None] * directions
         if step >= WARM_UP:
-            seconds.append(taken / CHAINS)
+            seconds.append(taken / instances.CHAINS)
     ends = before + high[:, None] * directions
     rows = [line(GEOMDP, seconds, np.abs(body.gauge(ends) - 1).max(), 1e-9)]
     if not config.peer_operations:
         return rows
     peers = {
-        "linprog": lambda p, u: chord_by_linprog(vertices, p, u),
-        "HiGHS columns, dual": KeptColumns(vertices, DUAL).chord,
-        "HiGHS columns, primal": KeptColumns(vertices, PRIMAL).chord,
-        "HiGHS rows, dual": KeptRows(vertices, DUAL).chord,
+        "linprog": lambda p, u: walks.chord_by_linprog(vertices, p, u),
+        "HiGHS columns, dual": walks.KeptColumns(vertices, walks.DUAL).chord,
+        "HiGHS columns, primal": walks.KeptColumns(vertices, walks.PRIMAL).chord,
+        "HiGHS rows, dual": walks.KeptRows(vertices, walks.DUAL).chord,
     }
     for method, chord in peers.items():
         chord(before[-1], directions[-1])  # builds and warms the model
@@ -256,7 +230,7 @@ def time_draws(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     The time of a step is taken to be the time of its chord, for geomdp and for each peer. Peers
     find chords only. A walk with a peer's chords would mix in the same way.
     """
-    body = symmetric_hull(draw_vertices(config, rng))
+    body = symmetric_hull(instances.draw_vertices(config, rng))
     walk = prepared_walk(body, rng)
     starts = walk.starts(32, rng)
     mixing = measure_mixing(walk.kernel, walk.body, starts, rng, limit=config.operations)
@@ -267,7 +241,7 @@ def time_draws(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     return chords
 
 
-def facets(config: Config, rng: np.random.Generator) -> Array:
+def facets(config: Config, rng: np.random.Generator) -> ex.FloatArray:
     """Facet normals (N, m) of a polytope {x : <a, x> <= 1 for every normal a}."""
     if config.work is Work.BOX:
         axes = np.eye(config.dimension)
@@ -286,7 +260,7 @@ def time_effective_samples(config: Config, rng: np.random.Generator) -> list[ex.
     body = gd.bodies.HPolytope(normals, np.ones(len(normals)))
     walk = prepared_walk(body, rng)
     start = run_chains(
-        walk.kernel, walk.body, walk.starts(LOCKSTEP, rng), rng, draws=1, burn_in=40
+        walk.kernel, walk.body, walk.starts(instances.LOCKSTEP, rng), rng, draws=1, burn_in=40
     ).last
     run, seconds = timed(
         lambda: run_chains(walk.kernel, walk.body, start, rng, draws=config.operations)
@@ -297,8 +271,8 @@ def time_effective_samples(config: Config, rng: np.random.Generator) -> list[ex.
     # The root mean square length of the states must be the same for geomdp and for each peer, up to
     # the errors of the chains.
     spread = float(np.sqrt((draws**2).sum(axis=2).mean()))
-    for method in PROPOSALS if config.peer_operations else ():
-        states, taken = hopsy_draws(
+    for method in walks.PROPOSALS if config.peer_operations else ():
+        states, taken = walks.hopsy_draws(
             normals,
             np.ones(len(normals)),
             method,
@@ -330,7 +304,7 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[ex.Row
     outside = np.count_nonzero(~body.contains(samples.points[:32]))
     rows = [line(GEOMDP, [seconds / config.operations], outside, 0)]
     if config.peer_operations:
-        walked = EigenvalueChords(body) if config.work is Work.SPECTRAPLEX else body
+        walked = walks.EigenvalueChords(body) if config.work is Work.SPECTRAPLEX else body
         chains, kernel = config.peer_operations, HitAndRun()
         starts, limit = samples.points[:chains], MATRIX_STEPS[config.work]
         mixing = measure_mixing(kernel, walked, starts, rng, limit=limit)
@@ -344,7 +318,7 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[ex.Row
     return rows
 
 
-def difference_of_squares(states: Array, draws: Array) -> tuple[float, float]:
+def difference_of_squares(states: ex.FloatArray, draws: ex.FloatArray) -> tuple[float, float]:
     """Difference of the mean squared norms, and the limit for chance, both relative to `draws`."""
     walked, drawn = (states**2).sum(axis=1), (draws**2).sum(axis=1)
     stderr = math.sqrt(walked.var(ddof=1) / len(walked) + drawn.var(ddof=1) / len(drawn))

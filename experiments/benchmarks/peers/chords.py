@@ -1,7 +1,5 @@
 """Chords of conv(+-v_i) by linear programs: scipy's `linprog`, and HiGHS models that are kept."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ then has a Bingham distribution, which is sampled exactly by rejection (Kent, Ga
 2018).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables of a graphical model fitted to noisy tables, by mbi (private-pgm)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

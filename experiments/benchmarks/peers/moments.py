@@ -1,7 +1,5 @@
 """Chebyshev product moments as a user would compute them without geomdp: NumPy and finufft."""
 
-from __future__ import annotations
-
 import finufft
 import numpy as np
 import numpy.typing as npt

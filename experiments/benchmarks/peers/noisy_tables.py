@@ -5,8 +5,6 @@ added or removed record. Here all tools are compared under replace-one. Replacin
 removal and an addition, so the scale is twice the scale for one added or removed record.
 """
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections.abc import Sequence

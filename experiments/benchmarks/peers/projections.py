@@ -1,7 +1,5 @@
 """Nearest points and gauges of the convex hull conv(v_i) of vertices v_i, by general solvers."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt

@@ -1,7 +1,5 @@
 """The numbers of each lesson that the script of its page draws, from a run of its notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ computed. Without JavaScript the first picture of the notebook is shown. `lesson
 only the pages have: goals, questions that the page checks and notes for the teacher.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ marimo splits the notebook into cells and knows which names each cell reads. The
 the cells use for text and controls, is replaced by `PlainMarimo`.
 """
 
-from __future__ import annotations
-
 import builtins
 import html
 import importlib.util
