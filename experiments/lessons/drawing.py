@@ -26,6 +26,12 @@ def md(text: str) -> mo.Html:
     return mo.md(unfolding(text))
 
 
+def panels(width: float, height: float, columns: int = 1) -> tuple[Any, ...]:
+    """A figure of this size in inches, and its axes side by side."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, *figure.subplots(1, columns, squeeze=False)[0]
+
+
 def picture(figure: Figure, alt: str, *above: object) -> mo.Html:
     """The figure below its controls. Its axes stay in place when it is drawn again."""
     width = round(100 * figure.get_figwidth())
@@ -47,8 +53,7 @@ def log_log(
 
     With `least`, a broad grey curve shows the least of all. `more` has titles, labels and limits.
     """
-    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = panels(6.2, 4.2)
     for label, (values, line, colour) in curves.items():
         axes.loglog(x, values, line, color=colour, label=label)
     if least:

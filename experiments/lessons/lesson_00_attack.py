@@ -9,12 +9,11 @@ app = marimo.App(width="medium", app_title="0. An attack, and a question")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, slider
-    from matplotlib.figure import Figure
+    from drawing import md, panels, picture, slider
 
     import geomdp as gd
 
-    return Figure, gd, md, mo, np, picture, slider
+    return gd, md, mo, np, panels, picture, slider
 
 
 @app.cell
@@ -44,12 +43,11 @@ def _(mo, slider):
 
 
 @app.cell
-def _(Figure, ann, np, picture, smokers):
+def _(ann, np, panels, picture, smokers):
     # A third of the smokers are ill.
     _before = np.array([smokers.value, smokers.value // 3])
     _after = _before + ann.value
-    _figure = Figure(figsize=(5.0, 4.2), layout="constrained")
-    _ax = _figure.subplots()
+    _figure, _ax = panels(5.0, 4.2)
     _ax.plot(*_before, "o", color="black", label="last month")
     _ax.plot(*_after, "D", color="#D55E00", label="this month")
     _ax.set(xlim=(-1, 12), ylim=(-1, 6), xlabel="smokers", ylabel="smokers who are ill")
@@ -92,9 +90,8 @@ def _(counts, draw, epsilon, unit_noise):
 
 
 @app.cell
-def _(Figure, counts, draw, epsilon, kinds, noisy, picture):
-    _figure = Figure(figsize=(5.6, 3.8), layout="constrained")
-    _ax = _figure.subplots()
+def _(counts, draw, epsilon, kinds, noisy, panels, picture):
+    _figure, _ax = panels(5.6, 3.8)
     _ax.bar(kinds, noisy, color=["#0072B2" if cell >= 0 else "#D55E00" for cell in noisy])
     _ax.plot(kinds, counts, "_", color="black", ms=30, label="truth")
     _ax.axhline(0, color="black", lw=1)
@@ -123,12 +120,11 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, counts, gd, noisy, np, picture):
+def _(counts, gd, noisy, np, panels, picture):
     _triangle = gd.bodies.VPolytope(np.array([[0.0, 0], [1, 0], [1, 1]]))
     _noisy, _truth = (np.array([cells[2] + cells[3], cells[3]]) / 10 for cells in (noisy, counts))
     _nearest = gd.project(_triangle, _noisy).point
-    _figure = Figure(figsize=(5.4, 4.6), layout="constrained")
-    _ax = _figure.subplots()
+    _figure, _ax = panels(5.4, 4.6)
     gd.plotting.draw(_triangle, _ax, label="K")
     gd.plotting.draw_projection(_triangle, _noisy[None], _ax, label="noisy, and nearest in K")
     _ax.plot(*_truth, "*", color="black", ms=13, label="truth")

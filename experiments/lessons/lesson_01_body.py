@@ -9,12 +9,12 @@ app = marimo.App(width="medium", app_title="1. A workload is a body")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, slider
+    from drawing import md, panels, picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, md, mo, np, picture, slider
+    return Figure, gd, md, mo, np, panels, picture, slider
 
 
 @app.cell
@@ -56,10 +56,9 @@ def _(gd, mo, np, slider):
 
 
 @app.cell
-def _(Figure, both, gd, healthy, ill, kinds, np, picture, polytope, smoking, workload):
+def _(both, gd, healthy, ill, kinds, np, panels, picture, polytope, smoking, workload):
     _people = np.repeat(np.arange(4), [healthy.value, ill.value, smoking.value, both.value])
-    _figure = Figure(figsize=(5.5, 4.2), layout="constrained")
-    _ax = _figure.subplots()
+    _figure, _ax = panels(5.5, 4.2)
     gd.plotting.draw(polytope, _ax, label="K")
     for _corner, _name in zip(workload.evaluate(np.arange(4)), kinds, strict=True):
         _ax.plot(*_corner, "o", color="black", ms=4)
@@ -81,14 +80,8 @@ def _(Figure, both, gd, healthy, ill, kinds, np, picture, polytope, smoking, wor
     _ax.set_ylabel("$q_2$: smokes and is ill")
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title(_text, loc="left")
-    picture(
-        _figure,
-        "the polytope of two queries and the answers of the chosen records",
-        healthy,
-        ill,
-        smoking,
-        both,
-    )
+    _alt = "the polytope of two queries and the answers of the chosen records"
+    picture(_figure, _alt, healthy, ill, smoking, both)
     return
 
 
@@ -123,11 +116,10 @@ def _(md, slider):
 
 
 @app.cell
-def _(Figure, first, gd, np, picture, polytope, second):
+def _(first, gd, np, panels, picture, polytope, second):
     _point = np.array([first.value, second.value])
     _found = polytope.separate(_point)
-    _figure = Figure(figsize=(5.5, 4.2), layout="constrained")
-    _ax = _figure.subplots()
+    _figure, _ax = panels(5.5, 4.2)
     gd.plotting.draw(polytope, _ax, label="K")
     _ax.plot(*_point, "X", color="#D55E00", ms=9, label="claimed answers")
     if _found is None:
@@ -146,9 +138,8 @@ def _(Figure, first, gd, np, picture, polytope, second):
     _ax.set_ylabel("$q_2$: smokes and is ill")
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title(_text, loc="left", fontsize=10)
-    picture(
-        _figure, "the polytope, the claimed answers and a line that separates them", first, second
-    )
+    _alt = "the polytope, the claimed answers and a line that separates them"
+    picture(_figure, _alt, first, second)
     return
 
 

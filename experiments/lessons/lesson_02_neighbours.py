@@ -9,12 +9,11 @@ app = marimo.App(width="medium", app_title="2. What one record can change")
 def _():
     import marimo as mo
     import numpy as np
-    from drawing import md, picture, slider
-    from matplotlib.figure import Figure
+    from drawing import md, panels, picture, slider
 
     import geomdp as gd
 
-    return Figure, gd, md, mo, np, picture, slider
+    return gd, md, mo, np, panels, picture, slider
 
 
 @app.cell
@@ -63,13 +62,12 @@ def _(kinds, mo, slider):
 
 
 @app.cell
-def _(Figure, corners, difference, gd, kinds, new, np, old, picture, polytope, records):
+def _(corners, difference, gd, kinds, new, np, old, panels, picture, polytope, records):
     _step = corners[kinds.index(new.value)] - corners[kinds.index(old.value)]
     # The other n - 1 records take the four kinds in turn.
     _others = corners[np.arange(records.value - 1) % 4].sum(axis=0)
     _before = (_others + corners[kinds.index(old.value)]) / records.value
-    _figure = Figure(figsize=(8.4, 4.0), layout="constrained")
-    _left, _right = _figure.subplots(1, 2)
+    _figure, _left, _right = panels(8.4, 4.0, 2)
     gd.plotting.draw(polytope, _left)
     _left.annotate(
         "", _before + _step / records.value, _before, arrowprops={"arrowstyle": "->", "lw": 2}
@@ -127,12 +125,11 @@ def _(md, slider):
 
 
 @app.cell
-def _(Figure, angle, bodies, difference, gd, length, mo, np, picture):
+def _(angle, bodies, difference, gd, length, mo, np, panels, picture):
     _turn = np.deg2rad(angle.value)
     _v = length.value * np.array([np.cos(_turn), np.sin(_turn)])
     _gauges = {name: float(body.gauge(_v[None])[0]) for name, body in bodies.items()}
-    _figure = Figure(figsize=(5.4, 4.6), layout="constrained")
-    _ax = _figure.subplots()
+    _figure, _ax = panels(5.4, 4.6)
     _grown = gd.bodies.Scaled(difference, max(_gauges["K - K"], 1e-3))
     gd.plotting.draw(_grown, _ax, colour="#009E73", alpha=0.1, label="t (K - K)")
     gd.plotting.draw(difference, _ax, colour="#009E73", label="K - K")
@@ -140,24 +137,11 @@ def _(Figure, angle, bodies, difference, gd, length, mo, np, picture):
     _ax.set(xlim=(-3.3, 3.3), ylim=(-3.3, 3.3))
     _ax.set_title(f"v = ({_v[0]:.3f}, {_v[1]:.3f}) is reached at t = {_gauges['K - K']:.3f}")
     _ax.legend(loc="lower right")
-    _table = "\n".join(f"| {name} | {value:.3f} |" for name, value in _gauges.items())
-    mo.vstack(
-        [
-            angle,
-            length,
-            mo.hstack(
-                [
-                    picture(
-                        _figure, "a vector and the copy of the difference body that reaches it"
-                    ),
-                    mo.md("| unit ball | norm of v |\n|---|---|\n" + _table),
-                ],
-                justify="start",
-                align="center",
-                gap=2,
-            ),
-        ]
-    )
+    _rows = "\n".join(f"| {name} | {value:.3f} |" for name, value in _gauges.items())
+    _table = mo.md("| unit ball | norm of v |\n|---|---|\n" + _rows)
+    _picture = picture(_figure, "a vector and the copy of the difference body that reaches it")
+    _both = mo.hstack([_picture, _table], justify="start", align="center", gap=2)
+    mo.vstack([angle, length, _both])
     return
 
 
@@ -210,12 +194,11 @@ def _(bodies, md, mo, np, slider):
 
 
 @app.cell
-def _(Figure, axis, ball, difference, epsilon, gd, losses, np, picture, scale):
+def _(axis, ball, difference, epsilon, gd, losses, np, panels, picture, scale):
     _loss = losses[ball.value] * epsilon.value / scale.value
     _worst = float(np.abs(_loss).max())
     _holds = _worst <= epsilon.value * (1 + 1e-9)
-    _figure = Figure(figsize=(6.2, 4.6), layout="constrained")
-    _ax = _figure.subplots()
+    _figure, _ax = panels(6.2, 4.6)
     _image = _ax.pcolormesh(axis, axis, _loss, cmap="RdBu_r", vmin=-3, vmax=3, rasterized=True)
     gd.plotting.draw(difference, _ax, colour="black", alpha=0.0)
     _ax.annotate("", (1.0, 1.0), (0.0, 0.0), arrowprops={"arrowstyle": "->", "lw": 2})

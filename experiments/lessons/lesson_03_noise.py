@@ -12,31 +12,17 @@ def _():
 
     import marimo as mo
     import numpy as np
-    from drawing import log_log, md, picture, slider
+    from drawing import log_log, md, panels, picture, slider
     from matplotlib.figure import Figure
 
     import geomdp as gd
-    from geomdp.geometry.sampling import ExactSampler, HitAndRun, run_chains
+    from geomdp.geometry import sampling
 
-    return (
-        ExactSampler,
-        Figure,
-        HitAndRun,
-        functools,
-        gd,
-        io,
-        log_log,
-        md,
-        mo,
-        np,
-        picture,
-        run_chains,
-        slider,
-    )
+    return Figure, functools, gd, io, log_log, md, mo, np, panels, picture, sampling, slider
 
 
 @app.cell
-def _(ExactSampler, gd, mo, np, slider):
+def _(gd, mo, np, sampling, slider):
     # The two queries of lesson 1, and symmetric bodies that contain K - K.
     polytope = gd.sensitivity_polytope(
         gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
@@ -48,7 +34,8 @@ def _(ExactSampler, gd, mo, np, slider):
         "disc": gd.bodies.Ball(2, np.sqrt(2.0)),
     }
     noises = {
-        name: gd.noise.KNormNoise(body, 1.0, ExactSampler(body)) for name, body in bodies.items()
+        name: gd.noise.KNormNoise(body, 1.0, sampling.ExactSampler(body))
+        for name, body in bodies.items()
     }
     shown = mo.ui.multiselect(list(bodies), value=list(bodies)[:2], label="noise of")
     share = slider(0.1, 0.9, step=0.1, value=0.5, label="share of the noise inside")
@@ -83,10 +70,9 @@ def _(ExactSampler, gd, mo, np, slider):
 
 
 @app.cell
-def _(Figure, difference, gd, mo, noises, picture, share, shown):
+def _(difference, gd, mo, noises, panels, picture, share, shown):
     _colours = dict(zip(noises, ("#009E73", "#D55E00", "#0072B2"), strict=True))
-    _figure = Figure(figsize=(5.4, 4.6), layout="constrained")
-    _ax = _figure.subplots()
+    _figure, _ax = panels(5.4, 4.6)
     gd.plotting.draw(difference, _ax, colour="#555555", label="K - K")
     for _name in shown.value:
         gd.plotting.draw_noise(
@@ -99,28 +85,13 @@ def _(Figure, difference, gd, mo, noises, picture, share, shown):
     _ax.set(xlim=(-9, 9), ylim=(-9, 9))
     _ax.legend(loc="lower right", fontsize=8)
     _rows = "\n".join(
-        f"| {name} | {body.volume():.3f} | {noise.second_moment().value:.3f} |"
-        for (name, noise), body in zip(
-            noises.items(), (noise.body for noise in noises.values()), strict=True
-        )
+        f"| {name} | {noise.body.volume():.3f} | {noise.second_moment().value:.3f} |"
+        for name, noise in noises.items()
     )
-    mo.vstack(
-        [
-            shown,
-            share,
-            mo.hstack(
-                [
-                    picture(
-                        _figure, "curves of equal density of the noise around the difference body"
-                    ),
-                    mo.md("| body | area | E of squared length |\n|---|---|---|\n" + _rows),
-                ],
-                justify="start",
-                align="center",
-                gap=2,
-            ),
-        ]
-    )
+    _table = mo.md("| body | area | E of squared length |\n|---|---|---|\n" + _rows)
+    _picture = picture(_figure, "curves of equal density of the noise around the difference body")
+    _both = mo.hstack([_picture, _table], justify="start", align="center", gap=2)
+    mo.vstack([shown, share, _both])
     return
 
 
@@ -242,10 +213,9 @@ def _(gd, md, mo, noises, np, polytope, slider):
 
 
 @app.cell
-def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy):
+def _(amount, clouds, difference, gd, law, np, panels, picture, planar, privacy):
     _draws = clouds[law.value] / privacy.value
-    _figure = Figure(figsize=(8.8, 4.3), layout="constrained")
-    _left, _right = _figure.subplots(1, 2)
+    _figure, _left, _right = panels(8.8, 4.3, 2)
     gd.plotting.draw(difference, _left, colour="#009E73", label="K - K")
     _left.plot(
         *_draws[: amount.value].T, ".", ms=3, color="#D55E00", label="noise on the sums", zorder=0
@@ -263,13 +233,8 @@ def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy)
     _right.plot(_r, _gamma, color="black", lw=1, label="Gamma(2, 1/epsilon)")
     _right.set(xlabel="gauge of the noise in K - K", xlim=(0, 12), ylim=(0, 0.9))
     _right.legend()
-    picture(
-        _figure,
-        "draws of the noise over the difference body, and their gauges",
-        law,
-        amount,
-        privacy,
-    )
+    _alt = "draws of the noise over the difference body, and their gauges"
+    picture(_figure, _alt, law, amount, privacy)
     return
 
 
@@ -360,27 +325,15 @@ def _(Figure, functools, gd, io, md, np, slider):
 
 
 @app.cell
-def _(Figure, angle, correlations, mo, np, picture, points, solid):
-    _figure = Figure(figsize=(4.4, 4.2), layout="constrained")
-    _flat = _figure.subplots()
+def _(angle, correlations, mo, np, panels, picture, points, solid):
+    _figure, _flat = panels(4.4, 4.2)
     _flat.plot(*correlations[: points.value, :2].T, ".", ms=3, color="#0072B2")
     _flat.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     _seen = correlations[: points.value].var() if points.value else np.nan
     _flat.set_title(f"variance of an entry {_seen:.3f}, theory 1/4")
     _turned = mo.image(solid(angle.value), width=440, alt="the elliptope of order 3")
-    mo.vstack(
-        [
-            angle,
-            points,
-            mo.hstack(
-                [
-                    _turned,
-                    picture(_figure, "uniform points of the elliptope in two of its coordinates"),
-                ],
-                justify="start",
-            ),
-        ]
-    )
+    _picture = picture(_figure, "uniform points of the elliptope in two of its coordinates")
+    mo.vstack([angle, points, mo.hstack([_turned, _picture], justify="start")])
     return
 
 
@@ -439,7 +392,7 @@ def _(budget, columns, log_log, looks, np, pair_errors, people, picture):
 
 
 @app.cell
-def _(HitAndRun, gd, md, np, run_chains, slider):
+def _(gd, md, np, sampling, slider):
     lengths, times = [1, 3, 10, 30, 100], [1, 3, 10, 30, 100, 300]
     thin = slider(steps=lengths, value=30, label="length of the box : its height")
     steps = slider(steps=times, value=30, label="steps of the walk T")
@@ -453,9 +406,10 @@ def _(HitAndRun, gd, md, np, run_chains, slider):
         _box = gd.bodies.Box(np.array([-_length, -1.0]), np.array([_length, 1.0]))
         _corner = 0.99 * np.array([[-_length, -1.0]])
         _rng = np.random.default_rng(11)
-        _one = run_chains(HitAndRun(), _box, _corner, _rng, draws=max(times)).draws[0]
+        _kernel, _most = sampling.HitAndRun(), max(times)
+        _one = sampling.run_chains(_kernel, _box, _corner, _rng, draws=_most).draws[0]
         _starts = np.repeat(_corner, 2000, axis=0)
-        _many = run_chains(HitAndRun(), _box, _starts, _rng, draws=max(times)).draws
+        _many = sampling.run_chains(_kernel, _box, _starts, _rng, draws=_most).draws
         for _time in times:
             _counts = np.histogram(_many[:, _time - 1, 0], BINS, range=(-_length, _length))[0]
             walks[_length, _time] = _box, np.vstack([_corner, _one[:_time]]), _counts / 2000
@@ -493,11 +447,10 @@ def _(HitAndRun, gd, md, np, run_chains, slider):
 
 
 @app.cell
-def _(BINS, Figure, gd, np, picture, steps, thin, walks):
+def _(BINS, gd, np, panels, picture, steps, thin, walks):
     _box, _path, _shares = walks[thin.value, steps.value]
     _tv = np.abs(_shares - 1 / BINS).sum() / 2  # total variation distance from uniform, by bins
-    _figure = Figure(figsize=(8.8, 3.6), layout="constrained")
-    _left, _right = _figure.subplots(1, 2)
+    _figure, _left, _right = panels(8.8, 3.6, 2)
     gd.plotting.draw(_box, _left, label="body")
     gd.plotting.draw_path(_path, _left, label="one walk")
     _left.set_aspect("auto")

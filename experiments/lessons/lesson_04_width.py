@@ -11,12 +11,11 @@ def _():
 
     import marimo as mo
     import numpy as np
-    from drawing import log_log, md, picture, slider
-    from matplotlib.figure import Figure
+    from drawing import log_log, md, panels, picture, slider
 
     import geomdp as gd
 
-    return Figure, functools, gd, log_log, md, mo, np, picture, slider
+    return functools, gd, log_log, md, mo, np, panels, picture, slider
 
 
 @app.cell
@@ -51,14 +50,13 @@ def _(gd, mo, np, slider):
 
 
 @app.cell
-def _(Figure, gd, np, picture, plane_bodies, seen, turn):
+def _(gd, np, panels, picture, plane_bodies, seen, turn):
     _body = plane_bodies[seen.value]
     _u = np.array([np.cos(np.deg2rad(turn.value)), np.sin(np.deg2rad(turn.value))])
     _ahead, _behind = _body.support(np.array([_u, -_u]))
     _around = np.deg2rad(np.arange(361))
     _circle = np.column_stack([np.cos(_around), np.sin(_around)])
-    _figure = Figure(figsize=(8.6, 4.1), layout="constrained")
-    _left, _right = _figure.subplots(1, 2)
+    _figure, _left, _right = panels(8.6, 4.1, 2)
     gd.plotting.draw(_body, _left)
     for _reach, _sign in ((_ahead, 1.0), (_behind, -1.0)):
         gd.plotting.draw_hyperplane(gd.bodies.Halfspace(_sign * _u, float(_reach)), _left)
@@ -72,12 +70,8 @@ def _(Figure, gd, np, picture, plane_bodies, seen, turn):
     _right.set(xlabel="direction, degrees", ylim=(-1, 3.8), xticks=range(0, 361, 90))
     _right.set_title(f"breadth(u) = {_ahead + _behind:.3f}")
     _right.legend(loc="lower right")
-    picture(
-        _figure,
-        "a body with its two supporting lines, and its support function by direction",
-        seen,
-        turn,
-    )
+    _alt = "a body with its two supporting lines, and its support function by direction"
+    picture(_figure, _alt, seen, turn)
     return
 
 
@@ -139,7 +133,7 @@ def _(functools, gd, md, mo, np, slider):
 
 
 @app.cell
-def _(Figure, body_of, dimension, draws, gd, np, picture, which, width_of):
+def _(body_of, dimension, draws, gd, np, panels, picture, which, width_of):
     _body = body_of(which.value, dimension.value)
     _g = np.random.default_rng(1).normal(size=(draws.value, dimension.value))
     _values = _body.support(_g)
@@ -147,8 +141,7 @@ def _(Figure, body_of, dimension, draws, gd, np, picture, which, width_of):
     _running = np.cumsum(_values) / _count
     _error = _values.std() / np.sqrt(_count)
     _known = width_of(which.value, dimension.value)
-    _figure = Figure(figsize=(8.6, 3.6), layout="constrained")
-    _left, _right = _figure.subplots(1, 2)
+    _figure, _left, _right = panels(8.6, 3.6, 2)
     _left.hist(_values, bins=30, histtype="stepfilled", color="#0072B2", alpha=0.6)
     _left.axvline(_known, color="#D55E00")
     _left.set(xlabel="h(g) of one direction", ylabel="directions", xlim=(0, None))
@@ -160,13 +153,8 @@ def _(Figure, body_of, dimension, draws, gd, np, picture, which, width_of):
     _right.minorticks_off()
     _right.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _right.legend(loc="lower right")
-    picture(
-        _figure,
-        "the support function in random directions, and its mean so far",
-        which,
-        dimension,
-        draws,
-    )
+    _alt = "the support function in random directions, and its mean so far"
+    picture(_figure, _alt, which, dimension, draws)
     return
 
 
@@ -229,10 +217,9 @@ def _(body_of, functools, gd, md, mo, names, np, slider, width_of):
 
 
 @app.cell
-def _(Figure, gd, high, mo, np, outlines, picture, pictured, plane):
+def _(gd, high, mo, np, outlines, panels, picture, pictured, plane):
     _body, _rows = outlines(pictured.value, high.value, plane.value.startswith("a corner"))
-    _figure = Figure(figsize=(8.6, 4.4), layout="constrained")
-    _left, _right = _figure.subplots(1, 2)
+    _figure, _left, _right = panels(8.6, 4.4, 2)
     gd.plotting.draw_slice(_body, np.zeros(high.value), _rows, _left, colour="#0072B2")
     gd.plotting.draw_shadow(_body, _rows, _right, colour="#009E73")
     for _ax, _title in (
@@ -314,12 +301,8 @@ def _(accuracy, log_log, log_size, np, picture):
     _title = f"the terms cross at k = {_log_n:.0f} and k = {_log_n / _alpha**2:,.0f}"
     _labels = {"xlabel": "number of queries k", "ylabel": "records, at epsilon = 1"}
     _figure, _ = log_log(_k, _terms, least=True, title=_title, ylim=(3, 3e7), **_labels)
-    picture(
-        _figure,
-        "three bounds on the number of records, by the number of queries",
-        accuracy,
-        log_size,
-    )
+    _alt = "three bounds on the number of records, by the number of queries"
+    picture(_figure, _alt, accuracy, log_size)
     return
 
 

@@ -16,12 +16,11 @@ def _():
         # afterwards. The bodies here are small enough for projections that are not compiled.
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     import numpy as np
-    from drawing import log_log, md, picture, slider
-    from matplotlib.figure import Figure
+    from drawing import log_log, md, panels, picture, slider
 
     import geomdp as gd
 
-    return Figure, gd, log_log, md, mo, np, picture, slider
+    return gd, log_log, md, mo, np, panels, picture, slider
 
 
 @app.cell
@@ -54,13 +53,12 @@ def _(both, np, smokes):
 
 
 @app.cell
-def _(Figure, both, gaussians, gd, np, picture, smokes, spread, triangle, truth):
+def _(both, gaussians, gd, np, panels, picture, smokes, spread, triangle, truth):
     _noisy = truth + spread.value * gaussians
     _nearest = np.array([gd.project(triangle, y).point for y in _noisy])
     _before = np.sqrt(((_noisy - truth) ** 2).mean())
     _after = np.sqrt(((_nearest - truth) ** 2).mean())
-    _figure = Figure(figsize=(5.6, 4.8), layout="constrained")
-    _ax = _figure.subplots()
+    _figure, _ax = panels(5.6, 4.8)
     gd.plotting.draw(triangle, _ax, label="K")
     gd.plotting.draw_projection(triangle, _noisy, _ax, label="noisy, and nearest in K")
     _ax.plot(*truth, "*", color="black", ms=13, label="true answers")
@@ -118,7 +116,7 @@ def _(md, slider):
 
 
 @app.cell
-def _(Figure, gd, noise_angle, noise_length, np, picture, triangle, truth):
+def _(gd, noise_angle, noise_length, np, panels, picture, triangle, truth):
     _turn = np.deg2rad(noise_angle.value)
     _z = noise_length.value * np.array([np.cos(_turn), np.sin(_turn)])
     _error = gd.project(triangle, truth + _z).point - truth
@@ -128,8 +126,7 @@ def _(Figure, gd, noise_angle, noise_length, np, picture, triangle, truth):
         "h(Z) - <Z, y>": triangle.support(_z[None])[0] - _z @ truth,
         "squared noise": _z @ _z,
     }
-    _figure = Figure(figsize=(8.8, 4.0), layout="constrained")
-    _left, _right = _figure.subplots(1, 2)
+    _figure, _left, _right = panels(8.8, 4.0, 2)
     gd.plotting.draw(triangle, _left)
     gd.plotting.draw_projection(triangle, (truth + _z)[None], _left)
     _left.plot(*truth, "*", color="black", ms=13)
@@ -141,12 +138,8 @@ def _(Figure, gd, noise_angle, noise_length, np, picture, triangle, truth):
     _right.invert_yaxis()
     _first, _second, _third, _ = _chain.values()
     _right.set(xlim=(0, 4.8), title=f"{_first:.3f} is at most {_second:.3f} and {_third:.3f}")
-    picture(
-        _figure,
-        "one draw of the noise and its error, and four numbers in order",
-        noise_angle,
-        noise_length,
-    )
+    _alt = "one draw of the noise and its error, and four numbers in order"
+    picture(_figure, _alt, noise_angle, noise_length)
     return
 
 
@@ -220,9 +213,8 @@ def _(count, log_log, measured, np, picture, sigma_one, sizes, width):
     _labels = {"xlabel": "records n", "ylabel": "error per query (rmse)"}
     _figure, _ax = log_log(sizes, _curves, title=_title, **_labels)
     _ax.axvline(count.value, color="grey", lw=1)
-    picture(
-        _figure, "error per query before and after the projection, by the number of records", count
-    )
+    _alt = "error per query before and after the projection, by the number of records"
+    picture(_figure, _alt, count)
     return
 
 

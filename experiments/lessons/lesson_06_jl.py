@@ -96,16 +96,8 @@ def _(
     $6.5\,w/\sqrt m$ = {6.5 * width / np.sqrt(rows.value):.3f}, with $w(K)$ = {width:.3f}.
     """)
     _choices = mo.hstack([rows, seed], justify="start", gap=2)
-    mo.vstack(
-        [
-            _choices,
-            mo.hstack(
-                [shadow, picture(_figure, "distances between corners before and after the map")],
-                justify="start",
-            ),
-            _text,
-        ]
-    )
+    _picture = picture(_figure, "distances between corners before and after the map")
+    mo.vstack([_choices, mo.hstack([shadow, _picture], justify="start"), _text])
     return
 
 

@@ -86,15 +86,8 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
 
         {_verdict}
     """)
-    picture(
-        _figure,
-        "four discs around the answers of four data sets",
-        people,
-        copies,
-        error,
-        loss,
-        _text,
-    )
+    _alt = "four discs around the answers of four data sets"
+    picture(_figure, _alt, people, copies, error, loss, _text)
     return
 
 

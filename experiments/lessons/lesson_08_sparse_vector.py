@@ -83,9 +83,8 @@ def _(
 
     Theorem 3.24, $k$ = {asked}, $\\beta$ = 0.05: $\\alpha$ = **{_alpha:.3f}**
     """)
-    picture(
-        _figure, "a stream of queries against the noisy threshold", stream_loss, height, draw, _text
-    )
+    _alt = "a stream of queries against the noisy threshold"
+    picture(_figure, _alt, stream_loss, height, draw, _text)
     return
 
 

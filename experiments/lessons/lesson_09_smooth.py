@@ -13,22 +13,9 @@ def _():
     from matplotlib import pyplot as plt
 
     import geomdp as gd
-    from geomdp.workloads.smooth import GaussianMixture, Jackson, Truncation, approximate
+    from geomdp.workloads.smooth import Jackson, Truncation, approximate
 
-    return (
-        GaussianMixture,
-        Jackson,
-        Truncation,
-        approximate,
-        gd,
-        log_log,
-        md,
-        mo,
-        np,
-        picture,
-        plt,
-        slider,
-    )
+    return Jackson, Truncation, approximate, gd, log_log, md, mo, np, picture, plt, slider
 
 
 @app.cell
@@ -106,29 +93,19 @@ def _(curve, first, flat, gd, mo, np, picture, plt, second, solid_picture):
     _ax.set_ylabel("moment of $T_2$")
     _ax.legend(loc="upper center", frameon=False, fontsize=9)
     _choices = mo.hstack([first, second], justify="start", gap=2)
-    mo.vstack(
-        [
-            _choices,
-            mo.hstack(
-                [
-                    picture(_figure, "the curve of moments and the moments of two records"),
-                    solid_picture,
-                ],
-                justify="start",
-            ),
-        ]
-    )
+    _picture = picture(_figure, "the curve of moments and the moments of two records")
+    mo.vstack([_choices, mo.hstack([_picture, solid_picture], justify="start")])
     return
 
 
 @app.cell
-def _(GaussianMixture, Jackson, Truncation, approximate, md, np, slider):
+def _(Jackson, Truncation, approximate, gd, md, np, slider):
     degrees = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64]
     bandwidths = [0.1, 0.2, 0.3, 0.5]
 
     def kernel(centre, bandwidth):
         """One Gaussian bump."""
-        return GaussianMixture(np.array([[centre]]), np.ones(1), bandwidth)
+        return gd.workloads.smooth.GaussianMixture(np.array([[centre]]), np.ones(1), bandwidth)
 
     fitted = {
         (_h, _t): (

@@ -304,14 +304,8 @@ def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths)
     predicted before the data: at most {_released.predicted_rmse.value:.4f}
     (root mean square)
     """)
-    picture(
-        _figure,
-        "intervals of twelve cells with the released and the true shares",
-        people,
-        spent,
-        confidence,
-        _text,
-    )
+    _alt = "intervals of twelve cells with the released and the true shares"
+    picture(_figure, _alt, people, spent, confidence, _text)
     return
 
 
