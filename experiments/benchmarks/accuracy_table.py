@@ -73,15 +73,7 @@ import numpy as np
 import pandas as pd
 
 import experiments.engine.tools as ex
-from experiments.benchmarks.accuracy_work.goals import (
-    PLACE,
-    advice_is_best,
-    advice_is_best_as_measured,
-    advised_goals,
-    goals_of,
-    predicted_ratios,
-    verdicts,
-)
+from experiments.benchmarks.accuracy_work import goals as aims
 from experiments.benchmarks.accuracy_work.grid import CLEAR_WITH_FEW, full_grid, quick_grid
 from experiments.benchmarks.accuracy_work.predictions import advised_name, predicted_row
 from experiments.benchmarks.peers.graphical_model import fitted_tables
@@ -94,7 +86,7 @@ OUR_LOOK, PEER_LOOK = ex.Look("C0", "o"), ex.Look(ex.GREY, "s")
 
 
 def plot(table: pd.DataFrame) -> ex.Figure:
-    found = verdicts(table[table.releases > 0])
+    found = aims.verdicts(table[table.releases > 0])
     figure = ex.Figure(figsize=(7.2, 1.5 + 0.3 * len(found)))
     axes, names = figure.subplots(), []
     for height, row in enumerate(found.itertuples()):
@@ -164,9 +156,9 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     released = table[table.releases > 0]
     exact = released[released.prediction == "exact"]
     bounded = released[released.prediction == "upper_bound"]
-    found = verdicts(table)
+    found = aims.verdicts(table)
     before, after = found[found.before], found[~found.before]
-    keys = [*PLACE, "method"]
+    keys = [*aims.PLACE, "method"]
     means = ex.pooled_by(released, keys)
     name = "additive mechanisms err as predicted"
     yield ex.agrees_with_prediction(name, "JL-L14, JL-L15, X-CONE", exact, keys)
@@ -178,8 +170,8 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     yield ex.Claim(
         "on tables, prefixes and ranges before projection, our best predicted error is below "
         "that of every peer",
-        ex.below(predicted_ratios(table), 1),
-        "; ".join(f"{line}: {ratio:.3f}" for line, ratio in predicted_ratios(table).items()),
+        ex.below(aims.predicted_ratios(table), 1),
+        "; ".join(f"{line}: {ratio:.3f}" for line, ratio in aims.predicted_ratios(table).items()),
         "below 1",
         "X-LKJ, X-CONE, X-SIM",
     )
@@ -194,8 +186,8 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     )
     yield no_worse(*compared(means, after[~after.line.isin(CLEAR_WITH_FEW)]))
     yield from slope_claims(table)
-    yield from advice_is_best(table)
-    yield from advice_is_best_as_measured(table)
+    yield from aims.advice_is_best(table)
+    yield from aims.advice_is_best_as_measured(table)
 
 
 #: Where a tie is claimed, our error is at most this share above the least error of the others, up
@@ -226,7 +218,7 @@ def no_worse(ours: Means, others: Means) -> ex.Claim:
 
 def goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for ratios to the best peer and the joint table, lifted elliptopes, and advice."""
-    return [*goals_of(table), *advised_goals(table)]
+    return [*aims.goals_of(table), *aims.advised_goals(table)]
 
 
 def slope_claims(table: pd.DataFrame) -> ex.Claims:

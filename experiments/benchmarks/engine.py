@@ -121,9 +121,8 @@ def timed(config: Config, cells: int, executor: Executor) -> Timing:
     return Timing(wall, processor, result, len(computed), stored, sent)
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: Config, _: np.random.Generator) -> ex.Row:
     """Time one sweep in this process and, unless its cells do nothing, on two processes."""
-    del rng  # nothing but the time is random here
     sweeps = [alone := timed(config, config.cells, in_process)]
     row: ex.Row = {
         "wall_ms": 1000 * alone.wall / config.cells,

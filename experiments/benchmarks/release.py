@@ -103,14 +103,13 @@ COLUMNS = {f"c{i}": [f"level {j} of {i}" for j in range(n)] for i, n in enumerat
 EPSILON = 1.0
 
 
-def seconds(config: Config, rng: np.random.Generator) -> float:
+def seconds(config: Config, _: np.random.Generator) -> float:
     """Seconds of one command in a process of its own.
 
     The result is the faster of two runs. Code that numba compiles in the first run is stored on
     disk, so the second run is like any later use of an installed library. If a run is stopped, the
     result is the limit.
     """
-    del rng
     try:
         return min(one_command(config) for _ in range(2))
     except subprocess.TimeoutExpired:

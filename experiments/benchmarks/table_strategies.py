@@ -61,9 +61,8 @@ class Config:
     width: int  # Number k of columns of a table
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: Config, _: np.random.Generator) -> ex.Row:
     """Predicted errors in counts."""
-    del rng
     cycle = [int(level) for level in config.levels.split(", ")]
     sizes = [cycle[i % len(cycle)] for i in range(config.columns)]
     Q = gd.workloads.MarginalTables(sizes, config.width)

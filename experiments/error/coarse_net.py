@@ -170,10 +170,6 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     return ex.headline(figure, result, settings)
 
 
-def grid(radii: tuple[float, ...], counts: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """Every radius with every number of records."""
-    return ex.product(Config, counts, radii, releases)
-
-
-QUICK = ex.Sweep(grid((0.1, 0.2, 0.4), (5, 20, 1280), 100))
-FULL = ex.Sweep(grid((0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6), (5, 20, 80, 1280), 1000), trials=2)
+RADII = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
+QUICK = ex.Sweep(ex.product(Config, (5, 20, 1280), (0.1, 0.2, 0.4), 100))
+FULL = ex.Sweep(ex.product(Config, (5, 20, 80, 1280), RADII, 1000), trials=2)

@@ -330,12 +330,8 @@ def plot(table: pd.DataFrame) -> ex.Figure:
 GRID = (Family.INDEPENDENT, Family.MIXTURE, Family.CHAIN, Family.COPIES)
 
 
-def grid(ns: tuple[int, ...], epsilons: tuple[float, ...], releases: int) -> tuple[Config, ...]:
-    """All families of the grid with all numbers of records and epsilons."""
-    return ex.product(Config, GRID, ns, epsilons, releases)
-
-
 #: Settings that were watched, but not used to set the numbers of the method.
 HELD = ex.product(Config, Family, (500, 5000), (0.3, 2.0), 4, 1)
-QUICK = ex.Sweep(grid((1000, 10_000), (1.0,), 3))
-FULL = ex.Sweep((*grid((300, 1000, 3000, 10_000, 30_000), (0.1, 1.0, 3.0), 4), *HELD))
+MAIN = ex.product(Config, GRID, (300, 1000, 3000, 10_000, 30_000), (0.1, 1.0, 3.0), 4)
+QUICK = ex.Sweep(ex.product(Config, GRID, (1000, 10_000), 1.0, 3))
+FULL = ex.Sweep((*MAIN, *HELD))

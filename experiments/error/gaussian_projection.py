@@ -182,22 +182,17 @@ def draw(axes: ex.Axes, rows: pd.DataFrame, column: str) -> None:
     ex.log_axes(axes)
 
 
-def grid(
-    ns: tuple[int, ...], sizes: tuple[int, ...], releases: tuple[int, int]
-) -> tuple[Config, ...]:
-    """The points of both panels, with a number of releases for each."""
-    return (
-        *ex.product(Config, Panel.RECORDS, Family, ns, SIZE, releases[0]),
-        *ex.product(Config, Panel.UNIVERSE, Family, RECORDS, sizes, releases[1]),
+NS, SIZES = (20, 35, 60, 110, 200, 600, 2000, 6000, 20_000), tuple(2**k for k in range(6, 13))
+QUICK = ex.Sweep(
+    (
+        *ex.product(Config, Panel.RECORDS, Family, (20, 200, 2000), SIZE, 30),
+        *ex.product(Config, Panel.UNIVERSE, Family, RECORDS, (64, 1024), 60),
     )
-
-
-QUICK = ex.Sweep(grid((20, 200, 2000), (64, 1024), (30, 60)))
+)
 FULL = ex.Sweep(
-    grid(
-        (20, 35, 60, 110, 200, 600, 2000, 6000, 20_000),
-        (64, 128, 256, 512, 1024, 2048, 4096),
-        (100, 100),
+    (
+        *ex.product(Config, Panel.RECORDS, Family, NS, SIZE, 100),
+        *ex.product(Config, Panel.UNIVERSE, Family, RECORDS, SIZES, 100),
     ),
     trials=2,
 )

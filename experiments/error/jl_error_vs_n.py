@@ -35,7 +35,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.error.ball_formula import ball_error, balls_in_closed_form
+from experiments.error.every_mechanism import ball_error, balls_in_closed_form
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
 EPSILON = 1.0

@@ -66,9 +66,8 @@ def targets(subject: Subject, looseness: float) -> list[gd.advice.RootMeanSquare
     ]
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: Config, _: np.random.Generator) -> ex.Row:
     """The least budget, with equal weights, of the first table alone, and the impossible one."""
-    del rng  # nothing is random
     subject, asked = config.subject, targets(config.subject, config.looseness)
     Q, privacy = subject.workload, subject.privacy
     found = gd.budget_for(Q, n=N, targets=asked, privacy=privacy)

@@ -107,9 +107,8 @@ VOLUMES = {
 ELLIPTOPE = math.pi**2 / 2
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
+def compute(config: Config, _: np.random.Generator) -> list[ex.Row]:
     """The vertices of the outline, and the volume that they enclose."""
-    del rng
     points = shadow_outline(body(config), np.eye(3)).points
     volume = float(scipy.spatial.ConvexHull(points).volume)
     # Nine decimals are far finer than a pixel, and they halve the size of the table.

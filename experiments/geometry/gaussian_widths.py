@@ -209,38 +209,18 @@ def draw(axes: ex.Axes, table: pd.DataFrame, family: Family) -> None:
 
 
 def grid(
-    ways: dict[Family, tuple[int, ...]], moments: tuple[int, ...], logs: tuple[int, ...], count: int
+    marginals: tuple[int, ...], moments: tuple[int, ...], logs: tuple[int, ...], count: int
 ) -> tuple[Config, ...]:
     """One configuration for each body and each of its sizes, with `count` Gaussian directions."""
-    marginals = [Config(family, d, count) for family, sizes in ways.items() for d in sizes]
+    ways = (Family.MARGINALS_1, Family.MARGINALS_2, Family.MARGINALS_3)
     return (
-        *marginals,
+        *ex.product(Config, ways, marginals, count),
         *ex.product(Config, Family.SECOND_MOMENT, moments, count),
         *ex.product(Config, Family.SIGNS, logs, count),
     )
 
 
-QUICK = ex.Sweep(
-    grid(
-        {
-            Family.MARGINALS_1: (4, 6, 8, 10, 12),
-            Family.MARGINALS_2: (4, 6, 8, 10, 12),
-            Family.MARGINALS_3: (4, 6, 8, 10, 12),
-        },
-        (2, 4, 8, 16, 32),
-        (2, 4, 6, 8, 10),
-        500,
-    )
-)
+QUICK = ex.Sweep(grid((4, 6, 8, 10, 12), (2, 4, 8, 16, 32), (2, 4, 6, 8, 10), 500))
 FULL = ex.Sweep(
-    grid(
-        {
-            Family.MARGINALS_1: (4, 6, 8, 10, 12, 14, 16),
-            Family.MARGINALS_2: (4, 6, 8, 10, 12, 14, 16),
-            Family.MARGINALS_3: (4, 6, 8, 10, 12, 14, 16),
-        },
-        (2, 4, 8, 16, 32, 64, 128),
-        (2, 4, 6, 8, 10, 12, 14),
-        4000,
-    )
+    grid((4, 6, 8, 10, 12, 14, 16), (2, 4, 8, 16, 32, 64, 128), (2, 4, 6, 8, 10, 12, 14), 4000)
 )

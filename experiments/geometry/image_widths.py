@@ -51,23 +51,20 @@ def rotated(points: ex.FloatArray, rng: np.random.Generator) -> ex.FloatArray:
     return np.asarray(points @ np.linalg.qr(rng.standard_normal((M, M)))[0])
 
 
-def folded(points: ex.FloatArray, rng: np.random.Generator) -> ex.FloatArray:
+def folded(points: ex.FloatArray, _: np.random.Generator) -> ex.FloatArray:
     """Absolute values of all coordinates."""
-    del rng
     return np.abs(points)
 
 
-def shrunk(points: ex.FloatArray, rng: np.random.Generator) -> ex.FloatArray:
+def shrunk(points: ex.FloatArray, _: np.random.Generator) -> ex.FloatArray:
     """The nearest points of the ball of radius 3/4 around the first point."""
-    del rng
     steps = points - points[0]
     lengths = np.linalg.norm(steps, axis=1, keepdims=True)
     return np.asarray(points[0] + steps * np.minimum(1, 0.75 / np.maximum(lengths, 0.75)))
 
 
-def dropped(points: ex.FloatArray, rng: np.random.Generator) -> ex.FloatArray:
+def dropped(points: ex.FloatArray, _: np.random.Generator) -> ex.FloatArray:
     """The first half of the coordinates."""
-    del rng
     return points[:, : M // 2]
 
 

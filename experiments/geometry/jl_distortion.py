@@ -211,10 +211,5 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     return ex.headline(figure, result, settings)
 
 
-def grid(sizes: tuple[int, ...], maps: int) -> tuple[Config, ...]:
-    """All sets and maps over the target dimensions."""
-    return ex.product(Config, Points, Map, sizes, maps)
-
-
-QUICK = ex.Sweep(grid((4, 16, 64, 256), 60))
-FULL = ex.Sweep(grid((2, 4, 8, 16, 32, 64, 128, 256, 512), 1000))
+QUICK = ex.Sweep(ex.product(Config, Points, Map, (4, 16, 64, 256), 60))
+FULL = ex.Sweep(ex.product(Config, Points, Map, (2, 4, 8, 16, 32, 64, 128, 256, 512), 1000))

@@ -41,9 +41,8 @@ class Config:
     n: int  # Number of records
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: Config, _: np.random.Generator) -> ex.Row:
     """The accuracy that the theorem states, and the accuracy that the mechanism promises."""
-    del rng
     rule = gd.mechanisms.MultiplicativeWeights(1 << BITS)
     if config.theorem is Theorem.ONLINE:
         online: gd.OnlineConstruction[gd.workloads.DenseQuery] = gd.OnlineConstruction(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.shared.workloads import Kind
 
@@ -150,18 +151,10 @@ def grid(
     alphas: tuple[float, ...],
 ) -> tuple[Config, ...]:
     """Rows of standard workloads under pure differential privacy."""
-    main = [
-        Config(name, size, epsilon, alpha, Error.MEAN_L2)
-        for name in queries
-        for epsilon in epsilons
-        for alpha in alphas
-    ]
-    others = [
-        Config(name, size, epsilons[-1], alphas[1], error)
-        for name in compared
-        for error in (Error.RMS, Error.WORST)
-    ]
-    return (*main, *others)
+    return (
+        *ex.product(Config, queries, size, epsilons, alphas, Error.MEAN_L2),
+        *ex.product(Config, compared, size, epsilons[-1], alphas[1], (Error.RMS, Error.WORST)),
+    )
 
 
 def weaker(size: Size, queries: Sequence[Kind], epsilon: float, alpha: float) -> tuple[Config, ...]:

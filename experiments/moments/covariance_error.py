@@ -212,10 +212,6 @@ def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
         ex.draw_measured(axes, means, look, label, joined=family not in ADDITIVE)
 
 
-def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """Every mechanism on every kind of data."""
-    return ex.product(Config, ds, Spectrum, Family, ns, releases)
-
-
-QUICK = ex.Sweep(grid((6, 9), (50, 3000), 150))
-FULL = ex.Sweep(grid((5, 10, 20, 50), (100, 300, 1000, 3000, 10_000, 30_000), 200), trials=2)
+NS = (100, 300, 1000, 3000, 10_000, 30_000)
+QUICK = ex.Sweep(ex.product(Config, (6, 9), Spectrum, Family, (50, 3000), 150))
+FULL = ex.Sweep(ex.product(Config, (5, 10, 20, 50), Spectrum, Family, NS, 200), trials=2)

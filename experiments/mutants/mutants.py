@@ -162,9 +162,8 @@ def _imported(path: Path) -> tuple[Path, ...]:
     return tuple(file for file in candidates if file.is_file())
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: Config, _: np.random.Generator) -> ex.Row:
     """Run the figure, then the tests, each in a process of its own."""
-    del rng
     edit = Edit(config.where, config.old, config.new)
     claims = red_claims(edit, f"experiments.{config.folder}.{config.figure}")
     test = failing_test(edit, config.tests.split())

@@ -209,7 +209,6 @@ def agreement(found: pd.DataFrame) -> ex.Claims:
     reach = ex.quantile(ex.LEVEL / (2 * len(found)), int(found.draws.min()))
     response, laplace = (found[found.rule == kind] for kind in Step)
     off = ((response.value - MEASURED) / response.stderr).abs()
-    (laplace.value - MEASURED) / laplace.stderr
     name = "simulated randomised responses have the exact delta"
     measured = f"{len(off)} values of T, off by at most {off.max():.1f} standard errors"
     theory = f"{MEASURED:g} within {reach:.1f} standard errors"

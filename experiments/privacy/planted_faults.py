@@ -59,9 +59,8 @@ def tests_of(config: Config) -> list[str]:
     return list(dict.fromkeys(test for name in chosen for test in FAULTS[name].tests))
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: Config, _: np.random.Generator) -> ex.Row:
     """Run the tests, up to the first failure, in a process of their own."""
-    del rng
     fault = None if config.fault is None else FAULTS[config.fault]
     first = failing_test(fault.edit if fault else None, tests_of(config))
     return {

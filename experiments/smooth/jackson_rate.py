@@ -70,9 +70,8 @@ def worst_points(config: Config) -> ex.FloatArray:
     return np.concatenate([np.column_stack([near, np.full_like(near, x)]) for x in ELSEWHERE])
 
 
-def compute(config: Config, rng: np.random.Generator) -> ex.Row:
+def compute(config: Config, _: np.random.Generator) -> ex.Row:
     """Error of the operator, standard deviation of the noise, and the largest coefficient."""
-    del rng
     d, K = config.d, config.smoothness
     n = config.degree ** (2 * d + K)
     t = gd.mechanisms.TheoremDegree().choose(d=d, n=n, smoothness=K, noise_at=no_noise)

@@ -32,7 +32,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 from experiments.shared import smooth_problems
-from experiments.smooth import smooth_exponents, smooth_releases
+from experiments.smooth import smooth_releases
 from experiments.smooth.smooth_releases import Config, Method, Panel, mechanism, worst_errors
 
 #: Number of records of the curves.
@@ -132,8 +132,8 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
 
 
 THEORY: Mapping[Method, Callable[[int, int], float]] = {
-    Method.TRUNCATED: smooth_exponents.accuracy,
-    Method.WEIGHTED: smooth_exponents.accuracy_of_weighted,
+    Method.TRUNCATED: smooth_releases.accuracy,
+    Method.WEIGHTED: smooth_releases.accuracy_of_weighted,
 }
 
 

@@ -34,7 +34,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 from experiments.shared.smooth_problems import kernel_family, random_places, records_at
-from experiments.smooth import jackson_factors, smooth_exponents
+from experiments.smooth import jackson_factors
 from experiments.smooth import smooth_releases as releases
 from geomdp.workloads.smooth import Truncation, approximate
 from geomdp.workloads.smooth.moments import Recurrences
@@ -127,11 +127,11 @@ def seconds_of(config: Config, rng: np.random.Generator) -> ex.FloatArray:
 
 #: Functions of d and K: the exponent of n for a time, and minus the exponent for an error.
 THEORY: dict[Measure, Callable[[int, int], float]] = {
-    Measure.TRUNCATED: smooth_exponents.accuracy,
-    Measure.JACKSON: smooth_exponents.accuracy,
-    Measure.DIRECT: smooth_exponents.summary_time,
-    Measure.SUMMARY: smooth_exponents.summary_time,
-    Measure.ANSWER: smooth_exponents.answer_time,
+    Measure.TRUNCATED: releases.accuracy,
+    Measure.JACKSON: releases.accuracy,
+    Measure.DIRECT: releases.summary_time,
+    Measure.SUMMARY: releases.summary_time,
+    Measure.ANSWER: releases.answer_time,
 }
 
 

@@ -184,10 +184,5 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     return ex.headline(figure, result, settings)
 
 
-def grid(lengths: tuple[int, ...], draws: int) -> tuple[Config, ...]:
-    """All weights at all lengths."""
-    return ex.product(Config, Weights, lengths, draws)
-
-
-QUICK = ex.Sweep(grid((1, 10, 100), 20_000))
-FULL = ex.Sweep(grid((1, 4, 16, 100, 1000), 200_000))
+QUICK = ex.Sweep(ex.product(Config, Weights, (1, 10, 100), 20_000))
+FULL = ex.Sweep(ex.product(Config, Weights, (1, 4, 16, 100, 1000), 200_000))

@@ -29,7 +29,6 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.sparse.distortion import measured_distortion
 from geomdp.bounds.upper.theorems import paper_accuracy
 from geomdp.mechanisms.sparse_summary import HashedSigns
 from geomdp.workloads import SparseQuery
@@ -83,6 +82,25 @@ def balanced_rows(n: int) -> int:
     Below 2^16, noise and distortion both fall as 1 / n.
     """
     return min(1 << math.ceil(2 * math.log2(n)), MOST_ROWS)
+
+
+def measured_distortion(
+    signs: HashedSigns, *, sparsity: int, trials: int, rng: np.random.Generator
+) -> ex.FloatArray:
+    """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on synthetic vectors: (trials,)."""
+    shared = (sparsity + 1) // 2
+    errors = np.empty(trials)
+    for trial in range(trials):
+        # With 64 rows there are 2^64 columns. Draw from the first half, because the numbers of
+        # these columns fit int64.
+        elements = rng.integers(min(signs.elements, 1 << 63), size=2 * sparsity - shared)
+        first, second = np.zeros((2, len(elements)))
+        first[:sparsity] = rng.random(sparsity)
+        second[len(elements) - sparsity :] = rng.random(sparsity)
+        image = signs.project(elements, first) @ signs.project(elements, second)
+        size = np.linalg.norm(first) * np.linalg.norm(second)
+        errors[trial] = abs(image - first @ second) / size
+    return errors
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from experiments.sparse.distortion import measured_distortion
+from experiments.sparse.sparse_project import measured_distortion
 from geomdp.bounds.upper import theorems as sizes
 from geomdp.mechanisms import (
     DigestedElements,

@@ -1,5 +1,6 @@
 """Which mechanisms the accuracy table compares on which lines, and how."""
 
+import experiments.engine.tools as ex
 from experiments.shared.accuracy_lines import Config, Method
 from experiments.shared.workloads import Line
 
@@ -57,39 +58,28 @@ def goal_of(line: Line | str, n: int) -> float:
     return GOALS.get(Line(line), 1.0) if n >= MANY else 1.0
 
 
+#: Lines on which a graphical model is fitted. Here a model of all pairs or triples of columns fits
+#: in memory.
+MODELLED = (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY)
 #: Lines on which cone noise of a lifted elliptope (see `predictions.Lifted`) is compared with all
 #: other methods. Its error is known in closed form.
 LIFTED_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
 #: Lines on which the error of recursive noise is predicted. On each of these lines some other
 #: mechanism errs less. Recursive noise is listed because the claim about `advise` covers it.
-RECURSIVE_LINES = (
-    Line.BINARY,
-    Line.CATEGORICAL,
-    Line.THREE_WAY,
-    Line.PREFIXES,
-    Line.RANGES,
-    Line.TWELVE,
-)
+RECURSIVE_LINES = (*MODELLED, Line.PREFIXES, Line.RANGES, Line.TWELVE)
 #: Number of releases of the advised mechanism, by line and number of records; 0 where predictions
 #: alone are compared. For a hundred columns there are few releases, because a draw of the noise
 #: takes seconds: 20 releases take a minute and a half.
 ADVISED: dict[tuple[Line, int], int] = {
-    **{
-        (line, 5000): 0
-        for line in (
-            Line.BINARY,
-            Line.CATEGORICAL,
-            Line.THREE_WAY,
-            Line.HUNDRED,
-            Line.PREFIXES,
-            Line.RANGES,
-            Line.TWELVE,
-            Line.SIXTEEN,
-            Line.TWENTY,
-            Line.FOUR_WAY,
-        )
-    },
-    **dict.fromkeys(((line, 200) for line in (Line.BINARY, Line.CATEGORICAL)), 200),
+    **dict.fromkeys(
+        (
+            (line, 5000)
+            for line in (*MODELLED, Line.HUNDRED, Line.PREFIXES, Line.RANGES, *LIFTED_LINES)
+        ),
+        0,
+    ),
+    (Line.BINARY, 200): 200,
+    (Line.CATEGORICAL, 200): 200,
     (Line.THREE_WAY, 200): 300,
     (Line.HUNDRED, 200): 20,
     **dict.fromkeys(((Line.SIGNS, n) for n in (100, 300, 1000, 3000)), 100),
@@ -97,10 +87,6 @@ ADVISED: dict[tuple[Line, int], int] = {
 #: Epsilons for one counting query. The larger epsilon is, the less geometric noise errs compared
 #: with Laplace noise.
 EPSILONS = (0.02, 0.1, 1.0, 3.0, 10.0)
-#: Lines on which a graphical model is fitted. Here a model of all pairs or triples of columns fits
-#: in memory.
-MODELLED = (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY)
-
 
 #: Number of releases where a hundred might not tell which error is smaller.
 RELEASES = {(Line.CATEGORICAL, 200): 200, (Line.THREE_WAY, 200): 300}
@@ -116,9 +102,9 @@ def grid(line: Line, n: int, releases: int, *extra: Method) -> tuple[Config, ...
     return tuple(Config(line, n, method, releases) for method in methods)
 
 
-def predicted(line: Line, n: int, *methods: Method) -> tuple[Config, ...]:
-    """Predictions on one line; nothing is released."""
-    return tuple(Config(line, n, method, 0) for method in methods)
+def predicted(lines: Line | tuple[Line, ...], *methods: Method) -> tuple[Config, ...]:
+    """Predictions with many records; nothing is released."""
+    return ex.product(Config, lines, 5000, methods, 0)
 
 
 def one_count() -> tuple[Config, ...]:
@@ -144,7 +130,7 @@ def full_grid() -> tuple[Config, ...]:
     """All points of the full sweep. Four workloads of tables run with 5000 and with 200 records."""
     tables = (
         config
-        for line in (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY, Line.HUNDRED)
+        for line in (*MODELLED, Line.HUNDRED)
         for n in (5000, 200)
         for config in grid(
             line,
@@ -161,22 +147,10 @@ def full_grid() -> tuple[Config, ...]:
         *grid(Line.RANGES, 5000, 100),
         *(config for n in (100, 300, 1000, 3000) for config in grid(Line.SIGNS, n, 100)),
         *grid(Line.TWELVE, 5000, 30),
-        *(
-            config
-            for line in LIFTED_LINES
-            for config in predicted(line, 5000, Method.JOINT, Method.LIFTED)
-        ),
-        *(
-            config
-            for line in (Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
-            for config in predicted(line, 5000, *COMPARED, Method.HIERARCHICAL)
-        ),
-        *(
-            config
-            for line in (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY)
-            for config in predicted(line, 5000, Method.JOINT)
-        ),
-        *(config for line in RECURSIVE_LINES for config in predicted(line, 5000, Method.RECURSIVE)),
+        *predicted(LIFTED_LINES, Method.JOINT, Method.LIFTED),
+        *predicted((Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY), *COMPARED, Method.HIERARCHICAL),
+        *predicted(MODELLED, Method.JOINT),
+        *predicted(RECURSIVE_LINES, Method.RECURSIVE),
         *advised(),
         *one_count(),
     )
@@ -184,23 +158,18 @@ def full_grid() -> tuple[Config, ...]:
 
 def quick_grid() -> tuple[Config, ...]:
     """Lines with many and with few records, random signs at two n for a slope, and predictions."""
-    ends = (
-        Config(Line.SIGNS, n, method, 100)
-        for n in (100, 1000)
-        for method in (Method.PROJECTED_KNORM, Method.PROJECTED_LAPLACE)
-    )
+    ends = (Method.PROJECTED_KNORM, Method.PROJECTED_LAPLACE)
     few = (Method.FITTED_CONE, Method.PROJECTED_LAPLACE, Method.FITTED_MATRIX)
     predictions = (
-        *predicted(Line.TWELVE, 5000, *COMPARED, Method.HIERARCHICAL),
-        *predicted(Line.TWELVE, 5000, Method.JOINT, Method.LIFTED),
-        *predicted(Line.THREE_WAY, 5000, Method.ADVISED),
+        *predicted(Line.TWELVE, *COMPARED, Method.HIERARCHICAL, Method.JOINT, Method.LIFTED),
+        *predicted(Line.THREE_WAY, Method.ADVISED),
         Config(Line.THREE_WAY, 200, Method.ADVISED, 100),
         *one_count(),
     )
     return (
-        *(Config(Line.BINARY, 200, method, 60) for method in few),
+        *ex.product(Config, Line.BINARY, 200, few, 60),
         *grid(Line.FEW_COLUMNS, 5000, 40),
         *grid(Line.THREE_WAY, 200, 100),
-        *ends,
+        *ex.product(Config, Line.SIGNS, (100, 1000), ends, 100),
         *predictions,
     )
