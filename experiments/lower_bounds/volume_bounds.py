@@ -30,14 +30,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.shared.volume_bodies import (
-    EVEN,
-    LOOKS,
-    STRETCHED,
-    Family,
-    short,
-    symmetric_body,
-)
+from experiments.shared.volume_bodies import EVEN, LOOKS, STRETCHED, Family, short, symmetric_body
 from geomdp.bounds import volume_radii
 from geomdp.bounds.widths import count_error
 from geomdp.geometry.sampling import ExactSampler

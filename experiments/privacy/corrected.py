@@ -21,11 +21,7 @@ from geomdp.mechanisms.interactive import sparse_vector
 from geomdp.mechanisms.interactive.iterative import CORRECTED
 from geomdp.mechanisms.interactive.online import solve_accuracy
 from geomdp.mechanisms.interactive.updates import Median, MedianHypothesis
-from geomdp.mechanisms.printed import (
-    PRINTED_STOPPING,
-    printed_shortcut_step,
-    printed_smooth_scale,
-)
+from geomdp.mechanisms.printed import PRINTED_STOPPING, printed_shortcut_step, printed_smooth_scale
 from geomdp.noise.scalar import ScalarNoise
 from geomdp.workloads import DenseQuery
 from geomdp.workloads.smooth import SmoothQueries, Truncation, approximate_many
@@ -342,13 +338,7 @@ class LazyDistinguisher(KnownShares):
         return (1 + TILT) * self.slack + 4 * math.log(self.size / gamma) / (n * epsilon)
 
     def choose(
-        self,
-        truths: ex.FloatArray,
-        hypothesis: Any,
-        *,
-        epsilon: float,
-        n: int,
-        noise: ScalarNoise,
+        self, truths: ex.FloatArray, hypothesis: Any, *, epsilon: float, n: int, noise: ScalarNoise
     ) -> int:
         """The exponential mechanism for the score above; returns the index of a query."""
         gaps = np.abs(truths - self.estimates(hypothesis))

@@ -141,10 +141,7 @@ def optimality_gap(noisy: ex.FloatArray, moments: ex.FloatArray) -> float:
 
 
 def distance_columns(
-    M: gd.SmoothSummary,
-    squares: ex.FloatArray,
-    gaps: ex.FloatArray,
-    rng: np.random.Generator,
+    M: gd.SmoothSummary, squares: ex.FloatArray, gaps: ex.FloatArray, rng: np.random.Generator
 ) -> ex.Row:
     """Columns: squared distance from the exact moments, gap, min{E |Z|^2, E h_K(Z)} (JL-L13b).
 

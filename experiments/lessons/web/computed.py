@@ -197,10 +197,7 @@ def smooth(values: Values) -> Values:
 
     def answers(epsilon: float, bandwidth: float) -> Values:
         release, rows = values["summaries"][epsilon], values["asked"][bandwidth]
-        return {
-            "answers": rows @ release.moments,
-            "std": np.sqrt(rows**2 @ release.noise_std**2),
-        }
+        return {"answers": rows @ release.moments, "std": np.sqrt(rows**2 @ release.noise_std**2)}
 
     return {
         "solid": solid(np.asarray(values["solid"].vertices)),
