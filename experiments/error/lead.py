@@ -15,8 +15,6 @@ prediction is in the region that lower bounds exclude for every mechanism of thi
 Run time on one core: quick 6 s, full 1 minute.
 """
 
-from __future__ import annotations
-
 import enum
 
 import numpy as np
@@ -68,7 +66,7 @@ def least(predicted: pd.DataFrame) -> str:
     return str(predicted.loc[predicted.rmse.idxmin()].curve)
 
 
-def predicted(table: pd.DataFrame, role: Role) -> pd.Series[float]:
+def predicted(table: pd.DataFrame, role: Role) -> pd.Series:
     """Predicted errors of a mechanism by n, or the largest excluded errors."""
     kind = Quantity.EXCLUDED if role is Role.LIMIT else Quantity.PREDICTED
     mine = table[(table.role == role) & (table.quantity == kind)]

@@ -34,8 +34,6 @@ E ||M(X) - Q(X)||_2 / sqrt(k). The last panel also has the root mean square erro
 error over the queries. Run time on one core: quick 6 s, full 4 min.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping
@@ -127,10 +125,10 @@ def _row_products(rows: pd.DataFrame) -> ex.Goal:
     return ex.Goal(name, int((excluded > rows.lower).sum()), 0, ex.Aim.AT_MOST, reason, beside)
 
 
-def volume_gains(rows: pd.DataFrame) -> pd.Series[float]:
+def volume_gains(rows: pd.DataFrame) -> pd.Series:
     """Largest factor by which a volume packing could raise 1 + the lower bound, for each row."""
     excluded = np.minimum(np.ceil(rows.volume) - 1, rows.upper - 1)
-    factors: pd.Series[float] = ((excluded + 1) / (rows.lower + 1)).clip(lower=1)
+    factors: pd.Series = ((excluded + 1) / (rows.lower + 1)).clip(lower=1)
     return factors
 
 
@@ -142,7 +140,7 @@ LARGEST = {1.0: 12.0, 10.0: 20.0}
 GUARANTEES = 3
 
 
-def ratio(table: pd.DataFrame) -> pd.Series[float]:
+def ratio(table: pd.DataFrame) -> pd.Series:
     """The largest number of records in the bracket divided by the smallest."""
     return table.upper / (table.lower + 1)
 

@@ -17,6 +17,10 @@ from geomdp.bounds.certificates import count_in_words
 METRIC = bounds.MeanL2(separation=2.25)
 #: Largest absolute value of a log-log slope, for ratios that are claimed not to grow.
 SLOPE = 0.1
+#: Label of the lower bound in the figures.
+LOWER = "impossible below"
+#: Column, label, colour and dashes of an upper bound.
+Upper = tuple[str, str, str, tuple[float, ...]]
 
 
 def confirmed_records(certificate: bounds.Certificate) -> int:
@@ -54,23 +58,16 @@ def exact_slope(x: pd.Series, y: pd.Series) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def draw_bounds(
-    axes: ex.Axes,
-    x: pd.Series,
-    table: pd.DataFrame,
-    lower: str,
-    upper: Sequence[tuple[str, str, str, tuple[float, ...]]],
-) -> None:
-    """Draw the lower bound, labelled `lower`, shade the region below it, and draw upper bounds.
+def draw_bounds(axes: ex.Axes, x: pd.Series, table: pd.DataFrame, upper: Sequence[Upper]) -> None:
+    """Draw the lower bound, shade the region below it, and draw the upper bounds.
 
-    Each upper bound is given by its column, label, colour and dashes. An upper bound that is
-    missing at some `x` is left out.
+    An upper bound that is missing at some `x` is left out.
     """
     ordered = table.assign(x=x).sort_values("x")
     for column, label, colour, dashes in upper:
         if ordered[column].notna().all():
             ex.draw_theory(axes, ordered.x, ordered[column], colour, label, dashes)
-    ex.draw_points(axes, ordered.x, ordered.lower, ex.Look("0.3", "o"), lower)
+    ex.draw_points(axes, ordered.x, ordered.lower, ex.Look("0.3", "o"), LOWER)
     ex.log_axes(axes)
     axes.set_ylim(bottom=ordered.lower.min() / 3)
     ex.draw_impossible(axes, ordered.x, ordered.lower)

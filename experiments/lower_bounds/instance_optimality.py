@@ -17,8 +17,6 @@ The upper bound is known up to its constant only; the lower bounds are certified
 core: quick 2 s, full 1 min.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -142,7 +140,7 @@ def links_hold(table: pd.DataFrame) -> ex.Claim:
     return ex.Claim(name, verdict, measured, theory, "JL-L7, JL-T4")
 
 
-def in_records(table: pd.DataFrame) -> pd.Series[float]:
+def in_records(table: pd.DataFrame) -> pd.Series:
     """The squared links, in the units of the upper bound."""
     return table.link**2 / (table.alpha**2 * table.epsilon)
 

@@ -136,11 +136,9 @@ def upper_bounds_in_closed_form(table: pd.DataFrame) -> ex.Claim:
     return ex.Claim(name, ex.at_most(off, 1e-9), measured, "equal", "JL-L15, JL-T23")
 
 
-LOWER = "impossible below"
 THEOREM_1 = "Theorem 1"
 BALL = "ball noise"
 WISHART = "Wishart noise,\nTheorem 23"
-#: Column, label, colour and dashes of the upper bounds.
 UPPER = (
     ("theorem_1", THEOREM_1, "C0", (4, 2)),
     ("ball", BALL, "C2", (1, 1)),
@@ -163,7 +161,7 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     figure, panels = ex.panels((7.2, 5.4), titles, labels, "number of records $n$", rows=2)
     for axes, (along, _), mine in zip(panels, places, parts, strict=True):
         x = 1 / mine.alpha if along is Along.ERROR else mine.attributes
-        certified_bounds.draw_bounds(axes, x, mine, LOWER, UPPER)
+        certified_bounds.draw_bounds(axes, x, mine, UPPER)
         if along is Along.ATTRIBUTES:
             ex.label_ticks(axes, sorted(set(mine.attributes)))
     wide = parts[0].iloc[0]

@@ -158,12 +158,10 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> ex.Clai
     )
 
 
-LOWER = "impossible below"
 THEOREM_1 = "Theorem 1"
 SMALL_DB = "SmallDB"
 PROJECTION = "projection"
 BALL = "ball noise"
-#: Column, label, colour and dashes of the upper bounds.
 UPPER = (
     ("theorem_1", THEOREM_1, "C0", (4, 2)),
     ("ball", BALL, "C2", (1, 1)),
@@ -178,12 +176,12 @@ def plot(table: pd.DataFrame) -> ex.Figure:
     figure, panels = ex.panels((7.2, 3.9), titles, labels, "number of records $n$")
     for axes, regime in zip(panels, Regime, strict=True):
         mine = table[table.regime == regime]
-        certified_bounds.draw_bounds(axes, position(mine, regime), mine, LOWER, UPPER)
+        certified_bounds.draw_bounds(axes, position(mine, regime), mine, UPPER)
         # Upper bounds that are thousands of times larger would squeeze all other curves.
         axes.set_ylim(top=SHOWN * float(mine.theorem_1.max()))
     few = table[table.regime == Regime.QUERIES].sort_values("queries").iloc[-3]
     ex.note(panels[0], (few.queries, few.ball), BALL, "C2", (0, 8), "right")
-    ex.label_curves(panels[-1], [LOWER, THEOREM_1, SMALL_DB, PROJECTION])
+    ex.label_curves(panels[-1], [certified_bounds.LOWER, THEOREM_1, SMALL_DB, PROJECTION])
     return ex.headline(
         figure,
         "In each of its three regimes, Theorem 1 is best up to a constant",

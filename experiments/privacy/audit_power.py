@@ -25,8 +25,6 @@ of half the noise is left out there, because 20,000 draws do not refute it. Run 
 quick 50 s, full 6 minutes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +72,7 @@ MOST_DRAWS = 1_000_000
 LEAST_SHARE, LEAST_MEAN_SHARE = 0.25, 0.35
 
 
-def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
+def shares_of_draws(table: pd.DataFrame) -> pd.Series:
     """By mechanism, the share of an audit's draws that the best event needs for the same factor.
 
     The shares are geometric means over all searches. Only mechanisms with known laws have a share.
