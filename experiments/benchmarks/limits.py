@@ -75,19 +75,8 @@ def share_words(share: float) -> str:
 def rebased(ratio: ex.Goal, share: float, limit: str) -> ex.Goal:
     """The goal `ratio` if it is reached; otherwise the share of the limit, with the goal `DONE`."""
     if ratio.reached:
-        return ex.Goal(
-            ratio.name,
-            ratio.measured,
-            ratio.goal,
-            ratio.aim,
-            ratio.reason,
-            f"{share:.2g} of the limit{' (done)' if share >= DONE else ''}: {limit}",
-        )
-    return ex.Goal(
-        f"{ratio.name}; the share of the limit",
-        share,
-        DONE,
-        ex.Aim.AT_LEAST,
-        ratio.reason,
-        f"{ratio.measured:,.3g} ({ratio.aim} {ratio.goal:,.6g} was aimed at); limit: {limit}",
-    )
+        words = f"{share:.2g} of the limit{' (done)' if share >= DONE else ''}: {limit}"
+        return ex.Goal(ratio.name, ratio.measured, ratio.goal, ratio.aim, ratio.reason, words)
+    name = f"{ratio.name}; the share of the limit"
+    words = f"{ratio.measured:,.3g} ({ratio.aim} {ratio.goal:,.6g} was aimed at); limit: {limit}"
+    return ex.Goal(name, share, DONE, ex.Aim.AT_LEAST, ratio.reason, words)

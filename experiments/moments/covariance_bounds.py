@@ -127,16 +127,10 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     of = {quantity: table[table.quantity == quantity] for quantity in Quantity}
     private, noise = of[Quantity.PRIVATE], of[Quantity.NOISE]
     limits = noise.groupby("d").bound.first()
-    yield bounded(
-        "the error of the private covariance is 1/8 to 1 times the bound of Theorem 3",
-        "JL-T3",
-        private,
-    )
-    yield bounded(
-        "the error of 2-way marginals is 1/8 to 1 times the bound of Theorem 23",
-        "JL-T23",
-        of[Quantity.PAIRS],
-    )
+    statement = "the error of the private covariance is 1/8 to 1 times the bound of Theorem 3"
+    yield bounded(statement, "JL-T3", private)
+    statement = "the error of 2-way marginals is 1/8 to 1 times the bound of Theorem 23"
+    yield bounded(statement, "JL-T23", of[Quantity.PAIRS])
     yield sampling(of[Quantity.SAMPLED])
     yield floor(private[private.panel == Panel.EPSILON])
     rows = private[private.panel == Panel.DIMENSION]

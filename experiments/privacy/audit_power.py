@@ -91,16 +91,13 @@ def goals(table: pd.DataFrame) -> ex.Goals:
 def _rows(factors: pd.DataFrame) -> ex.Goals:
     rows = factors.family.nunique()
     reasons = "; ".join(f"{name}: {reason}" for name, reason in WITHOUT_ROW.items())
-    yield ex.Goal(
-        "mechanisms for which the largest refuted noise factor is measured",
-        rows,
-        len(Family) + len(WITHOUT_ROW),
-        ex.Aim.AT_LEAST,
-        reasons,
+    statement = "mechanisms for which the largest refuted noise factor is measured"
+    words = (
         "post-processing adds no power: audits of Projected, JL, Coarse, Shrunk and Fitted "
         "have at most the power of audits of the noise inside them, and audits of "
-        "SparseProject with Gaussian rows at most the power of audits of Gaussian",
+        "SparseProject with Gaussian rows at most the power of audits of Gaussian"
     )
+    yield ex.Goal(statement, rows, len(Family) + len(WITHOUT_ROW), ex.Aim.AT_LEAST, reasons, words)
 
 
 def _sizes(factors: pd.DataFrame) -> ex.Goals:
@@ -127,28 +124,24 @@ def _spectral(table: pd.DataFrame) -> ex.Goals:
     per_draw = float((mine.seconds / (2 * mine.trials)).median())
     within = AFFORDED / (2 * AUDITS_OF_SEARCH * 10_000)
     fit = AFFORDED / (2 * AUDITS_OF_SEARCH * per_draw)
-    yield ex.Goal(
-        "seconds for one draw of spectral noise",
-        per_draw,
-        within,
-        ex.Aim.AT_MOST,
+    name = "seconds for one draw of spectral noise"
+    reason = (
         f"a search draws for two inputs in {AUDITS_OF_SEARCH} audits; at this speed "
-        f"a search of one minute has {fit:,.0f} draws per audit and input, not 10^4",
+        f"a search of one minute has {fit:,.0f} draws per audit and input, not 10^4"
     )
+    yield ex.Goal(name, per_draw, within, ex.Aim.AT_MOST, reason)
 
 
 def _sparse(table: pd.DataFrame) -> ex.Goals:
     share = shares_of_draws(table).get(Family.SPARSE)
     if share is None:
         return
-    yield ex.Goal(
-        "Sparse: share of an audit's draws with which the best event refutes the same noise",
-        float(share),
-        LEAST_SHARE,
-        ex.Aim.AT_LEAST,
+    name = "Sparse: share of an audit's draws with which the best event refutes the same noise"
+    reason = (
         "an audit orders transcripts by their probabilities under correct noise; for smaller "
-        "noise this is not the best order if two queries are found above the threshold",
+        "noise this is not the best order if two queries are found above the threshold"
     )
+    yield ex.Goal(name, float(share), LEAST_SHARE, ex.Aim.AT_LEAST, reason)
 
 
 #: Faults that remove noise altogether in some direction. An audit finds the same bound for each of

@@ -158,18 +158,12 @@ def claims(table: pd.DataFrame) -> ex.Claims:
         }
         for method, found in points.items()
     }
-    yield at_least_as_steep(
-        "uniform noise and truncated series: the error falls at least as fast as n^(-K/(2d+K))",
-        "SM-T3.1",
-        slopes,
-        Method.TRUNCATED,
+    statement = (
+        "uniform noise and truncated series: the error falls at least as fast as n^(-K/(2d+K))"
     )
-    yield at_least_as_steep(
-        "weighted noise: the error falls at least as fast as n^(-min(1, K/(1.5d)))",
-        "SM-X1, hypothesis",
-        slopes,
-        Method.WEIGHTED,
-    )
+    yield at_least_as_steep(statement, "SM-T3.1", slopes, Method.TRUNCATED)
+    statement = "weighted noise: the error falls at least as fast as n^(-min(1, K/(1.5d)))"
+    yield at_least_as_steep(statement, "SM-X1, hypothesis", slopes, Method.WEIGHTED)
     yield ex.is_below(
         "from the same summary, for d <= 2, truncated series err less than the Jackson operator",
         "SM-JK",

@@ -121,14 +121,10 @@ def _ratios(table: pd.DataFrame) -> ex.Goals:
         ours, peer = least_predicted(line, OURS_BEFORE), least_predicted(line, PEERS_BEFORE)
         room = ours.predicted / row.excluded if row.excluded else 0.0
         proved = f"; no mechanism errs less than 1/{room:.3g} of ours" if room else ""
-        yield ex.Goal(
-            f"{row.line}: our error divided by that of the best other",
-            ours.predicted / peer.predicted,
-            row.goal,
-            ex.Aim.AT_MOST,
-            CAUSES[Line(row.line)],
-            f"{ours.method} against {peer.method}{proved}",
-        )
+        name = f"{row.line}: our error divided by that of the best other"
+        value = ours.predicted / peer.predicted
+        words = f"{ours.method} against {peer.method}{proved}"
+        yield ex.Goal(name, value, row.goal, ex.Aim.AT_MOST, CAUSES[Line(row.line)], words)
 
 
 def _against_joint_tables(table: pd.DataFrame) -> ex.Goals:
@@ -155,16 +151,14 @@ def _lifted(table: pd.DataFrame) -> ex.Goals:
         lifted = Lifted(len(Q.levels), Q.k)
         best = best_exact(table[(table.line == row.line) & (table.n == row.n)])
         ratio = row.predicted / best.predicted
-        yield ex.Goal(
-            f"{row.line}: error of the lifted elliptope divided by that of the best other "
-            "mechanism",
-            ratio,
-            LIFTED_GOAL,
-            ex.Aim.AT_MOST,
-            _cause(lifted),
-            f"{row.predicted * row.n:.4g} a cell in counts, {best.method}: "
-            f"{best.predicted * row.n:.4g}",
+        name = (
+            f"{row.line}: error of the lifted elliptope divided by that of the best other mechanism"
         )
+        words = (
+            f"{row.predicted * row.n:.4g} a cell in counts, {best.method}: "
+            f"{best.predicted * row.n:.4g}"
+        )
+        yield ex.Goal(name, ratio, LIFTED_GOAL, ex.Aim.AT_MOST, _cause(lifted), words)
 
 
 def _cause(lifted: Lifted) -> str:
