@@ -218,7 +218,8 @@ def no_worse(ours: Means, others: Means) -> ex.Claim:
 
 def goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for ratios to the best peer and the joint table, lifted elliptopes, and advice."""
-    return [*aims.goals_of(table), *aims.advised_goals(table)]
+    yield from aims.goals_of(table)
+    yield from aims.advised_goals(table)
 
 
 def slope_claims(table: pd.DataFrame) -> ex.Claims:

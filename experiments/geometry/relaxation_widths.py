@@ -118,32 +118,21 @@ LIMITS = {
 }
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     least, count = float(table.least_margin.min()), int(table["count"].sum())
     found = ratios(table)
-    made = [
-        ex.Claim(
-            "relaxations contain the polytopes in every direction tried",
-            ex.at_most(max(-least, 0.0), SLACK),
-            f"smallest margin {least:.1e} times the radius, in {count:,} directions",
-            f"at least -{SLACK:g}",
-            "moment matrices are psd",
-        )
-    ]
+    statement = "relaxations contain the polytopes in every direction tried"
+    verdict = ex.at_most(max(-least, 0.0), SLACK)
+    measured = f"smallest margin {least:.1e} times the radius, in {count:,} directions"
+    yield ex.Claim(statement, verdict, measured, f"at least -{SLACK:g}", "moment matrices are psd")
     for family, limit in LIMITS.items():
         mine = {d: ratio for (name, d), ratio in found.items() if name is family}
         worst = max(mine, key=lambda d: mine[d].value)
         top = max(ratio.interval(ex.LEVEL, len(found))[1] for ratio in mine.values())
-        made.append(
-            ex.Claim(
-                f"{family}: the relaxation is at most {limit - 1:.0%} wider than the polytope",
-                ex.at_most(max(top - 1, 0.0), limit - 1),
-                f"ratio {mine[worst].value:.4f} at d = {worst}, upper ends at most {top:.4f}",
-                f"at most {limit:g}",
-                "measured",
-            )
-        )
-    return made
+        statement = f"{family}: the relaxation is at most {limit - 1:.0%} wider than the polytope"
+        verdict = ex.at_most(max(top - 1, 0.0), limit - 1)
+        measured = f"ratio {mine[worst].value:.4f} at d = {worst}, upper ends at most {top:.4f}"
+        yield ex.Claim(statement, verdict, measured, f"at most {limit:g}", "measured")
 
 
 LOOKS = {

@@ -145,7 +145,7 @@ def ratio(table: pd.DataFrame) -> pd.Series:
     return table.upper / (table.lower + 1)
 
 
-def goals(table: pd.DataFrame) -> list[ex.Goal]:
+def goals(table: pd.DataFrame) -> ex.Goals:
     """How narrow brackets are to be, and what arguments that no bracket uses could add at most.
 
     The standard and the random workloads count together.
@@ -153,27 +153,21 @@ def goals(table: pd.DataFrame) -> list[ex.Goal]:
     crossed = table[table.lower >= table.upper]
     kinds = table.guarantee.unique()
     pure = table[table.guarantee == Guarantee.PURE]
-    return [
-        _median(pure),
-        *(_largest(pure, above, up_to) for above, up_to in _ranges(pure)),
-        *(_of_guarantee(table, kind) for kind in kinds if kind != Guarantee.PURE),
-        ex.Goal(
-            "brackets whose lower and upper bound cross",
-            len(crossed),
-            0,
-            ex.Aim.AT_MOST,
-            "; ".join(map(_words, crossed.itertuples())) or "none crosses",
-            f"{len(table)} brackets, {(table.draw > 0).sum()} of them of random workloads",
-        ),
-        ex.Goal(
-            "guarantees (pure, zero-concentrated, approximate) that have brackets",
-            len(kinds),
-            GUARANTEES,
-            ex.Aim.AT_LEAST,
-            f"the table has rows for {', '.join(kinds)} differential privacy only",
-        ),
-        *goals_on_arguments(table),
-    ]
+    yield _median(pure)
+    yield from (_largest(pure, above, up_to) for above, up_to in _ranges(pure))
+    yield from (_of_guarantee(table, kind) for kind in kinds if kind != Guarantee.PURE)
+    yield ex.Goal(
+        "brackets whose lower and upper bound cross",
+        len(crossed),
+        0,
+        ex.Aim.AT_MOST,
+        "; ".join(map(_words, crossed.itertuples())) or "none crosses",
+        f"{len(table)} brackets, {(table.draw > 0).sum()} of them of random workloads",
+    )
+    name = "guarantees (pure, zero-concentrated, approximate) that have brackets"
+    reason = f"the table has rows for {', '.join(kinds)} differential privacy only"
+    yield ex.Goal(name, len(kinds), GUARANTEES, ex.Aim.AT_LEAST, reason)
+    yield from goals_on_arguments(table)
 
 
 def _of_guarantee(table: pd.DataFrame, kind: str) -> ex.Goal:

@@ -85,7 +85,10 @@ def shares_of_draws(table: pd.DataFrame) -> pd.Series:
 def goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for mechanisms, numbers of draws and speed. A goal without rows is left out."""
     factors = table[table.fault == Fault.SCALED]
-    return [*_rows(factors), *_sizes(factors), *_spectral(table), *_sparse(table)]
+    yield from _rows(factors)
+    yield from _sizes(factors)
+    yield from _spectral(table)
+    yield from _sparse(table)
 
 
 def _rows(factors: pd.DataFrame) -> ex.Goals:

@@ -156,26 +156,24 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     }
 
 
-def claims(table: pd.DataFrame) -> list[ex.Claim]:
+def claims(table: pd.DataFrame) -> ex.Claims:
     means = {
         route: ex.pooled_by(table[table.route == route], ["d", "k", "n"]) for route in Route
     }  # fmt: skip
     shared = means[Route.ONLINE].keys() & means[Route.PROJECTION].keys()
-    return [
-        *(holds(route, table[table.route == route]) for route in Route),
-        exactly(table[table.route == Route.PROJECTION]),
-        is_unbiased(table[table.route == Route.PROJECTION]),
-        falls(
-            table[table.route == Route.ONLINE], Route.ONLINE, -0.55, -0.4, "BR-CONJ, Corollary 3.11"
-        ),
-        falls(table[table.route == Route.PROJECTION], Route.PROJECTION, -1.05, -0.9, "BR-PROJ"),
-        ex.is_below(
-            "the projection errs less than the interactive route at the same n",
-            "BR-CONJ",
-            {key: means[Route.PROJECTION][key] for key in shared},
-            {key: means[Route.ONLINE][key] for key in shared},
-        ),
-    ]
+    yield from (holds(route, table[table.route == route]) for route in Route)
+    yield exactly(table[table.route == Route.PROJECTION])
+    yield is_unbiased(table[table.route == Route.PROJECTION])
+    yield falls(
+        table[table.route == Route.ONLINE], Route.ONLINE, -0.55, -0.4, "BR-CONJ, Corollary 3.11"
+    )
+    yield falls(table[table.route == Route.PROJECTION], Route.PROJECTION, -1.05, -0.9, "BR-PROJ")
+    yield ex.is_below(
+        "the projection errs less than the interactive route at the same n",
+        "BR-CONJ",
+        {key: means[Route.PROJECTION][key] for key in shared},
+        {key: means[Route.ONLINE][key] for key in shared},
+    )
 
 
 def holds(route: Route, table: pd.DataFrame) -> ex.Claim:

@@ -108,9 +108,11 @@ CAUSES: dict[Line, str] = {
 }
 
 
-def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
+def goals_of(table: pd.DataFrame) -> ex.Goals:
     """Goals for our error against the best peer and the joint table, and for lifted elliptopes."""
-    return [*_ratios(table), *_against_joint_tables(table), *_lifted(table)]
+    yield from _ratios(table)
+    yield from _against_joint_tables(table)
+    yield from _lifted(table)
 
 
 def _ratios(table: pd.DataFrame) -> ex.Goals:
@@ -222,9 +224,10 @@ def advice_is_best(table: pd.DataFrame) -> ex.Claims:
     yield ex.Claim(name, ex.at_most(shares[worst], 1 + ALLOWED), words, theory, "JL-L14, X-LKJ")
 
 
-def advised_goals(table: pd.DataFrame) -> list[ex.Goal]:
+def advised_goals(table: pd.DataFrame) -> ex.Goals:
     """Goals for one counting query, and for measured errors divided by the least measured error."""
-    return [*_one_count(table), *_as_measured(table)]
+    yield from _one_count(table)
+    yield from _as_measured(table)
 
 
 def _one_count(table: pd.DataFrame) -> ex.Goals:
