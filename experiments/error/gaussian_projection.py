@@ -132,10 +132,7 @@ def closed(projected: pd.DataFrame) -> ex.Claim:
     predicted = (projected.predicted / projected.closed).max()
     return ex.Claim(
         "measured and predicted errors after projection stay below (2 sqrt(ln N / rho) / n)^(1/2)",
-        ex.Verdict(
-            max(shares.values()) <= 1 and bool(predicted <= 1),
-            ex.share([math.sqrt(max(shares.values())), float(predicted)], 1),
-        ),
+        ex.at_most([math.sqrt(max(shares.values())), float(predicted)], 1),
         f"{len(means)} points, upper ends of measured errors at most "
         f"{math.sqrt(max(shares.values())):.3f} of it, predictions at most {predicted:.3f}",
         "at most 1",

@@ -198,6 +198,10 @@ class Config:
     releases_per_trial: int  # Independent releases in one trial
 
 
+#: Kinds of data at known places in the polytope.
+PLACED = (Data.VERTEX, Data.MIX, Data.CENTRE)
+
+
 def grid(
     ns: tuple[int, ...], positions: tuple[int, ...], releases: int, projections: int
 ) -> tuple[Config, ...]:
@@ -213,14 +217,7 @@ def grid(
         for n in ns
         if family is not Family.JL or rows_of_map(n) < dimension(queries)
     ]
-    placed = ex.product(
-        Config,
-        Queries,
-        (Data.VERTEX, Data.MIX, Data.CENTRE),
-        Family.PROJECTED,
-        positions,
-        projections,
-    )
+    placed = ex.product(Config, Queries, PLACED, Family.PROJECTED, positions, projections)
     return (*curves, *placed)
 
 
@@ -260,7 +257,7 @@ def claims(table: pd.DataFrame) -> ex.Claims:
     random_map = table[table.family == Family.JL]
     uniform = bounded[bounded.data == Data.UNIFORM]
     spread = uniform[(uniform.queries == Queries.SIGNS) & uniform.n.between(*PROJECTED_RANGE)]
-    placed = bounded[bounded.data.isin([Data.VERTEX, Data.MIX, Data.CENTRE])]
+    placed = bounded[bounded.data.isin(PLACED)]
     per_point = {
         family: ex.pooled_by(noise_only[noise_only.family == family], ["queries", "data", "n"])
         for family in ADDITIVE

@@ -130,10 +130,7 @@ def one_constant(table: pd.DataFrame) -> ex.Claim:
     return ex.Claim(
         f"the ratio of Theorem 1 to the lower bound varies by at most a factor {SPREAD} "
         "over all regimes",
-        ex.Verdict(
-            spread <= SPREAD and ratio.min() >= 1 and ratio.max() <= LARGEST,
-            max(spread / SPREAD, ratio.max() / LARGEST),
-        ),
+        ex.at_most([spread, ratio.max()], [SPREAD, LARGEST]) & ex.each_case(ratio.min() >= 1),
         f"ratios {ratio.min():.1f} to {ratio.max():.1f}, the largest {spread:.2f} times the "
         f"smallest; lower bounds are at most {(table.lower / table.ball).max():.4f} times the "
         "number of records for ball noise",

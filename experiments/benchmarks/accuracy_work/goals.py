@@ -41,21 +41,10 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
         before = compared_before(line, n)
         ours = best_of(mine, OURS_BEFORE if before else OURS)[line, n]
         peer = best_of(mine, PEERS_BEFORE if before else [*PEERS])[line, n]
-        rows.append(
-            {
-                "line": line,
-                "n": n,
-                "before": before,
-                "ours": ours[0],
-                "our_error": ours[1],
-                "peer": peer[0],
-                "peer_error": peer[1],
-                "ratio": ours[1] / peer[1],
-                "goal": goal_of(line, n),
-                "excluded": mine.excluded.iloc[0],
-            }
-        )
-    found = pd.DataFrame(rows)
+        rows.append((line, n, before, *ours, *peer, goal_of(line, n), mine.excluded.iloc[0]))
+    names = [*PLACE, "before", "ours", "our_error", "peer", "peer_error", "goal", "excluded"]
+    found = pd.DataFrame(rows, columns=names)
+    found["ratio"] = found.our_error / found.peer_error
     # Where methods are compared before projection, the ratio of predicted errors is compared with
     # the goal, so that chance does not decide.
     known = found.line.map(predicted_ratios(table)).where(found.before, found.ratio)
