@@ -265,7 +265,7 @@ def test_each_body_gives_a_constant_answer_within_its_interval(
     for widths in (half_widths, simultaneous_half_widths):
         reach = widths(mechanism.noise) / 777 + mechanism.answer_rounding
         assert (reach >= 0).all()  # and not NaN
-        assert reach[query] == 0 == mechanism.noise.variances()[query]
+        assert reach[query] == 0
         for rng in (*range(20), *[None] * 5):
             assert mechanism.release(records, rng=rng).answers[query] == constant
 

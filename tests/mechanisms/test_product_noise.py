@@ -238,10 +238,10 @@ def test_svd_bounds_of_the_formula_sheet(workload, bound, adjacency):
 
 def test_the_advisor_prints_the_ratio_to_the_svd_bound(monkeypatch):
     for adjacency in Adjacency:
-        asked = gd.advise(ORACLES[1][0], n=100, privacy=ZCDP(0.5), adjacency=adjacency, effort=0.05)
+        asked = gd.advise(ORACLES[1][0], n=100, privacy=ZCDP(0.5), adjacency=adjacency)
         (said,) = [reason for reason in asked.reasons if "SVD bound" in reason]
         assert 1 <= float(said.split()[4]) <= 1.15
-    pure = gd.advise(ORACLES[1][0], n=100, privacy=PureDP(1.0), effort=0.05)
+    pure = gd.advise(ORACLES[1][0], n=100, privacy=PureDP(1.0))
     assert not any("SVD" in reason for reason in pure.reasons)
     monkeypatch.setattr(residual_scales, "MAX_DIMENSION", 5)
     assert least_energy(Residuals(ORACLES[1][0]), ADD) is None

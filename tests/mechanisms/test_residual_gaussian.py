@@ -224,7 +224,7 @@ def test_another_workload_and_post_processing():
 def test_the_advisor_takes_it_for_tables():
     """The least exact prediction is for `ResidualGaussian`; for 100 columns there is no other."""
     for workload in WORKLOADS:
-        advice = gd.advise(workload, n=1000, privacy=RHO, effort=0.05)
+        advice = gd.advise(workload, n=1000, privacy=RHO)
         additive = advice.table[advice.table.kind == "exact"]
         assert additive.iloc[0].mechanism == "ResidualGaussian"
     hundred, privacy = MarginalTables([2] * 100, 2), ApproxDP(1.0, 1e-6)
