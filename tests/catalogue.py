@@ -4,8 +4,6 @@ To add a body, add one row to `BODIES`. `tests/bodies/test_contracts.py` fails f
 that has no row, and for a row whose list of verbs is wrong.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -28,8 +28,6 @@ The extra `mutation` must be installed. A run can be stopped and continued with 
 does not change decorated functions, for example properties.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import csv

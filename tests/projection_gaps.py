@@ -1,7 +1,5 @@
 """The duality gaps at which searches for nearest points stop."""
 
-from __future__ import annotations
-
 import pytest
 
 from geomdp.geometry.projection import Projector

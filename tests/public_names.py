@@ -1,7 +1,5 @@
 """The public classes and functions of geomdp, for tests that go through all of them."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

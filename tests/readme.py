@@ -6,8 +6,6 @@ For tests, and for `.ci/run`::
     python tests/readme.py examples FOLDER  write data files, shell commands and Python examples
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -7,8 +7,6 @@ conservative at any sample size. `mean_agrees` and `mean_at_most` rest on the ce
 for studentised means and therefore ask for at least `MINIMUM_SAMPLES`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The steps of CONTRIBUTING.md, followed in a copy of the repository."""
 
-from __future__ import annotations
-
 import filecmp
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Public names have docstrings that fit their signatures, and examples that run."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import inspect

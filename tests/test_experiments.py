@@ -6,8 +6,6 @@ if a cell or claim fails. The command leaves out scripts that need an extra that
 So the default suite runs no script, and ``pytest -m 'slow or ci'`` runs all scripts.
 """
 
-from __future__ import annotations
-
 import re
 import time
 

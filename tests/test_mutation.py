@@ -1,7 +1,5 @@
 """Mutation testing leaves out the changes that no test should see, and no others."""
 
-from __future__ import annotations
-
 from tests.mutation import changes_of_words
 
 MODULE = """

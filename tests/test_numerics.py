@@ -1,7 +1,5 @@
 """Numerical helpers: half-vectors, affine hulls, diagonal matrices, bisection, compilation."""
 
-from __future__ import annotations
-
 import logging
 import math
 

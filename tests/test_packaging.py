@@ -1,7 +1,5 @@
 """The installed package: names, imports, metadata, sizes of folders and declared dependencies."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.metadata

@@ -5,8 +5,6 @@ text "replace_one" for add/remove. `CALLS` has a row for each public callable wi
 A test fails if a callable has no row.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """The examples of the README and the guide run without changes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

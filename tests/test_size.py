@@ -1,7 +1,5 @@
 """The size of the library. If one of these numbers goes up, that is a decision, made here."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Statistical assertions accept correct samples, reject wrong ones, and err at the stated rate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Exact sums of reals and of their products, compared with sums of Python integers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

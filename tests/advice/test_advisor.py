@@ -1,7 +1,5 @@
 """The advisor ranks mechanisms by predicted error, prefers exact samplers, and gives reasons."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

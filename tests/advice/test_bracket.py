@@ -1,7 +1,5 @@
 """Tests of brackets: certificates, bounds that never cross, and bounds that fall in epsilon."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

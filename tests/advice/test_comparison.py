@@ -1,7 +1,5 @@
 """What is advised: epsilon-DP noise under weaker guarantees, and fits compared in simulations."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Error tables contain the predictions of `advise`, smaller lower bounds, and measured errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

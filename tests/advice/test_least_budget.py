@@ -1,7 +1,5 @@
 """The least budget for targets: `advise` meets them there and not below, and proofs stay below."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

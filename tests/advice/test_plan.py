@@ -1,7 +1,5 @@
 """A plan builds the advised mechanism, and refuses another workload, privacy or adjacency."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The least error of a private mechanism with finitely many outputs, by a linear program."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Lower bounds, compared with the errors of the best mechanisms, which linear programs find."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The library's own certificates always meet these conditions.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """The checker confirms certificates, rejects changed ones, and imports nothing else of geomdp."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import functools

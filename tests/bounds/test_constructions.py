@@ -1,7 +1,5 @@
 """Families of packings agree with the formula sheet and with lists of their members."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

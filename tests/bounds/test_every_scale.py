@@ -1,7 +1,5 @@
 """Every bound is saved, read and accepted, whatever the unit of the answers; work is paid first."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

@@ -1,7 +1,5 @@
 """Bounds from separated elements hold for all mechanisms, and the checker confirms their files."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The checker quickly rejects files that are made to deceive it or to exhaust time and memory."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools

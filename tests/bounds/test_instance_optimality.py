@@ -1,7 +1,5 @@
 """Chaining and packing bounds satisfy Lemma 27 and Theorem 4 of Nikolov (2022)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

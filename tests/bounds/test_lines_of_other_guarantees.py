@@ -1,7 +1,5 @@
 """Under zCDP and (epsilon, delta)-DP, bounds from lines hold and false claims are rejected."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Orthogonal lines: least errors on one line, lengths of lines, and lower bounds on errors."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Packings agree with lemmas JL-L6 and JL-L7; the search finds no worse ones than textbooks."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

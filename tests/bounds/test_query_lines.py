@@ -1,7 +1,5 @@
 """Bounds from lines along single queries: the bound on one line, choice of lines, certificates."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

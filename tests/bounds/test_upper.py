@@ -1,7 +1,5 @@
 """Upper bounds in closed form: their arithmetic, and mechanisms whose errors must be smaller."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lower and upper bounds on volume radii, and the lower bound on error that they prove."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The system's Chromium, driven by selenium, for tests that open pages."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ sweeps run in forks, so NumPy is imported only once. A test process has threads 
 so this is a separate program.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Assertions about the edits of a catalogue, and about the lists of tests that must notice them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from functools import cache

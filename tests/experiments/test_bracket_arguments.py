@@ -3,8 +3,6 @@
 A bracket is a lower and an upper bound on the number of records (`gd.sample_complexity_bracket`).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

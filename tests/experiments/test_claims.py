@@ -1,7 +1,5 @@
 """Claims pass on data that satisfy them and fail on other data; figures show what was measured."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

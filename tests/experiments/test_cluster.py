@@ -1,7 +1,5 @@
 """A Dask cluster gives the results of one process, even if a worker or scheduler is killed."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

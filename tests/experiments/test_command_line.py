@@ -1,7 +1,5 @@
 """The command line of the experiments: exit codes, suggestions and printed text."""
 
-from __future__ import annotations
-
 import errno
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Rules that figures drawn from the committed tables keep, and the data of interactive charts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Goals and claims of figures, on small tables with known numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """After kill -9 or Ctrl-C, stored cells remain; a resumed or parallel sweep equals a plain one."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

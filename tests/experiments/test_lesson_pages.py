@@ -1,7 +1,5 @@
 """In Chromium from the file system: every input and handle of the lessons' pages works offline."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

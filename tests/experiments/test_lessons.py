@@ -1,7 +1,5 @@
 """The commands serve the lessons; pictures fit, and a step of a control computes little."""
 
-from __future__ import annotations
-
 import cProfile
 import itertools
 import os

@@ -1,7 +1,5 @@
 """In Chromium, the lessons open without errors, and a step of a slider changes a picture."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The catalogue of mutants fits the code and covers every figure but the figure of the mutants."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scripts that need no package of `bench` run without this extra; stored figures are drawn."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib.metadata

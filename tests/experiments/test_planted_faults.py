@@ -1,7 +1,5 @@
 """The catalogue of planted faults fits the library: every edit can be made, and is undone."""
 
-from __future__ import annotations
-
 import pytest
 
 from experiments.planting.catalogue import FAULTS, PARTS

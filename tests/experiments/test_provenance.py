@@ -1,7 +1,5 @@
 """Edits of the code that a result reaches change its hashes. New names or comments do not."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

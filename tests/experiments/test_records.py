@@ -1,7 +1,5 @@
 """Records of the shared problems are in the universe; the chance of a large value is exact."""
 
-from __future__ import annotations
-
 from decimal import Decimal, localcontext
 
 import numpy as np

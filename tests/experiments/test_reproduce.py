@@ -1,7 +1,5 @@
 """Figures are drawn from the CSV alone, and never after a failure; an open goal is no failure."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Tests of the site: its pages and their code, reference, gallery, typesetting and build."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """The built site in Chromium, from the file system: whole, searchable, and usable by keyboard."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stores return what they recorded; sweeps go on after interrupts and failures."""
 
-from __future__ import annotations
-
 import enum
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """The index of theorems is complete, and all code, tests and claims that it names exist."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from functools import cache

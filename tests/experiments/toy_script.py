@@ -1,7 +1,5 @@
 """A toy script that computes squares of n, so that tests can run the engine up to a figure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

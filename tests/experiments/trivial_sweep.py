@@ -6,8 +6,6 @@ outcome. A line holds the ids of the program's own worker processes at that time
 that names a file in `deadly_without` kills its process, unless this file exists.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -3,11 +3,9 @@
 `NOT_BUILT` says which public classes have no row, and why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import cvxpy as cp
 import numpy as np
@@ -70,11 +68,11 @@ class Constructor:
         """The name of the callable after that of its package, such as ``bodies.Ball``."""
         return f"{self.build.__module__.split('.')[1]}.{self.build.__name__}"
 
-    def also(self, **kinds: str) -> Constructor:
+    def also(self, **kinds: str) -> Self:
         """The row with the kinds of other arguments."""
         return replace(self, kinds=self.kinds | kinds)
 
-    def free(self, *names: str) -> Constructor:
+    def free(self, *names: str) -> Self:
         """The row without the kinds of some arguments, which take more than their kind."""
         kept = {name: kind for name, kind in self.kinds.items() if name not in names}
         return replace(self, kinds=kept)

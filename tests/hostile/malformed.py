@@ -1,7 +1,5 @@
 """Hypothesis strategies: values that a kind of argument must refuse, and arbitrary values."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

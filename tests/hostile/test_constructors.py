@@ -1,7 +1,5 @@
 """Constructors refuse impossible arguments and name them; they raise only documented errors."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import inspect

@@ -1,7 +1,5 @@
 """Privacy parameters and answers at the limits of their ranges are taken, and refused beyond."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Reading a damaged or harmful file raises a documented error, runs no code and fills no memory."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import io

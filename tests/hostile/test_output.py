@@ -1,7 +1,5 @@
 """Labels and names of any text: files, terminal and notebook show them, and obey none."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Mechanisms refuse bad records and bad answers before any budget is spent."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

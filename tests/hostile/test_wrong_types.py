@@ -1,7 +1,5 @@
 """Arguments of a wrong type raise a ``ValueError`` that names the argument or its entries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

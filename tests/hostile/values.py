@@ -1,7 +1,5 @@
 """Bad and extreme values for arguments of the library, in four groups."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Error curves: the figure shows the table, and marks curves without a privacy guarantee."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

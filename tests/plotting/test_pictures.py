@@ -1,7 +1,5 @@
 """Pictures show all that is drawn; outlines have known areas; arguments that misfit are refused."""
 
-from __future__ import annotations
-
 import io
 import math
 
