@@ -311,12 +311,12 @@ def brackets(upper: int) -> pd.DataFrame:
 
 
 def test_brackets_are_judged_by_their_median_and_their_widest():
-    goals = bracket_table.goals(brackets(60))
+    goals = [*bracket_table.goals(brackets(60))]
     assert only(goals, "median").measured == pytest.approx(4.0)  # median of 20 / 10 and 60 / 10
     assert only(goals, "median").reached
     assert only(goals, "above 0").measured == pytest.approx(6.0)
     assert only(goals, "above 1").measured == pytest.approx(19.0)
-    wide = bracket_table.goals(brackets(130))
+    wide = [*bracket_table.goals(brackets(130))]
     assert not only(wide, "above 0").reached
     assert "B, mean l2" in only(wide, "above 0").beside
     crossed = only(bracket_table.goals(brackets(8)), "cross")
