@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -172,13 +174,19 @@ def _imported(folder: str) -> set[str]:
     return found - set(sys.stdlib_module_names) - ours
 
 
+@cache
+def _providers() -> Mapping[str, list[str]]:
+    """The distributions that provide each top-level module."""
+    return importlib.metadata.packages_distributions()
+
+
 @pytest.mark.parametrize("folder", ["geomdp", "experiments", "tests"])
 def test_everything_imported_is_declared(folder):
     extras = PYPROJECT["project"]["optional-dependencies"]
     allowed = _requirements() | (
         _requirements("dev") if folder == "tests" else set().union(*map(_requirements, extras))
     )
-    providers = importlib.metadata.packages_distributions()
+    providers = _providers()
     undeclared = {
         module
         for module in _imported(folder)

@@ -118,7 +118,7 @@ def test_pure_noise_for_zcdp_states_the_largest_epsilon_that_the_rho_allows():
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("rho", [0.01, 1.0, 4.0])
+@pytest.mark.parametrize("rho", [0.01, 4.0])
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_no_pure_noise_is_below_the_floor(name, rho, adjacency):
     workload, compared = WORKLOADS[name], 0
