@@ -1,7 +1,5 @@
 """What records cannot be: how it is declared, and that records that break it are refused."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

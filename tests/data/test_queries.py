@@ -290,12 +290,28 @@ import os, pathlib, stat
 from geomdp.data.queries import opened
 with opened(None) as connection:
     connection.execute("SET threads = 1")
+    connection.execute("SET enable_progress_bar = false")  # printed where this takes seconds
     connection.execute("SET memory_limit = '40MB'")
     connection.execute("CREATE TEMP TABLE many AS SELECT hash(i) AS h FROM range(8000000) t(i)")
     ((folder,),) = connection.sql("SELECT current_setting('temp_directory')").fetchall()
     held = sum(1 for file in pathlib.Path(folder).rglob("*") if file.is_file())
     print(folder, oct(stat.S_IMODE(os.stat(folder).st_mode)), held)
 """
+
+
+def run_program(program, folder, **environment):
+    """Run a Python program in a folder; return what it printed."""
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env={**os.environ, **paths, **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.stdout.split()
 
 
 def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
@@ -330,23 +346,14 @@ def test_threads_of_a_process_share_one_folder(monkeypatch):
 
 
 def test_records_that_spill_leave_nothing_behind(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", SPILLING],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    folder, mode, held = done.stdout.split()
+    folder, mode, held = run_program(SPILLING, tmp_path)
     assert mode == "0o700"
     assert int(held) > 0  # otherwise all rows fitted into memory, and nothing was tested
     assert not Path(folder).exists()
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_forked_process_does_not_delete_the_folder_of_its_parent():
+def test_a_forked_process_does_not_delete_the_folder_of_its_parent(tmp_path):
     program = (
         "import os, sys, pathlib\n"
         "from geomdp.data.queries import spill_folder\n"
@@ -356,11 +363,7 @@ def test_a_forked_process_does_not_delete_the_folder_of_its_parent():
         "_, status = os.waitpid(child, 0)\n"
         "print(status, folder.is_dir())\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
-    )
-    assert done.stdout.split() == ["0", "True"]
+    assert run_program(program, tmp_path) == ["0", "True"]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -376,13 +379,5 @@ def test_processes_that_end_normally_delete_their_folders(tmp_path, method):
         "    print(folder.is_dir())\n"
         "print(folder.exists())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.stdout.split() == ["True", "False"]
+    assert run_program(program, tmp_path, TMPDIR=str(tmp_path)) == ["True", "False"]
     assert not [*tmp_path.iterdir()]

@@ -163,17 +163,6 @@ def test_a_damaged_gzip_file_is_named_and_not_quoted(tmp_path, cut):
     assert "not gzip" not in str(error.value)
 
 
-def test_a_damaged_parquet_file_is_named(tmp_path):
-    path = tmp_path / "r.parquet"
-    pq.write_table(pa.table({"a": list(range(1000))}), path, compression="snappy")
-    content = bytearray(path.read_bytes())
-    content[4:200] = bytes(196)  # the first page, after the four bytes of the format's name
-    path.write_bytes(bytes(content))
-    with pytest.raises(ValueError, match=r"r.parquet cannot be read \(OSError\)") as error:
-        list(read_chunks(path))
-    assert str(path) in str(error.value)
-
-
 def test_repeated_names_in_parquet_are_refused(tmp_path):
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     pq.write_table(table, tmp_path / "r.parquet")

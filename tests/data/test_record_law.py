@@ -45,31 +45,9 @@ TEXTS = (
     *["3", "3.0", "03", "+3", "-3", "-0", "-0.0", "1e0", "1_0", "0x1", "30", "٣٠", "²"],
     *("\u00a030", "30\v", " 30", "30\t", "nan", "NaN", "NA", "null", "None", "inf", "-Infinity"),
     *("true", "True", "TRUE", "yes", "0", "1", "1.0", "9007199254740993", "9007199254740992.0"),
-    *(
-        "",
-        " ",
-        "a",
-        "A",
-        "\u00e9",
-        "e\u0301",
-        "\ufb01",
-        "\u1e9b\u0323",
-        'x"y',
-        '"',
-        ",",
-        "a,b",
-        "a\nb",
-    ),
-    *(
-        "a\r",
-        "=1",
-        "a\0b",
-        "\U0001f600",
-        "\ufeff",
-        "2024-02-29",
-        "2024-02-29 00:00:00",
-        "08:15:30.5",
-    ),
+    *("", " ", "a", "A", "\u00e9", "e\u0301", "\ufb01", "\u1e9b\u0323", 'x"y', '"', ","),
+    *("a,b", "a\nb", "a\r", "=1", "a\0b", "\U0001f600", "\ufeff"),
+    *("2024-02-29", "2024-02-29 00:00:00", "08:15:30.5"),
 )
 WHOLE = (0, 1, -1, 3, 30, 127, 255, 2**24 + 1, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1)
 FLOATS = (0.0, -0.0, 1.0, 3.0, 30.5, 0.1, 1e-7, 5e-324, 1e22, 2.0**24, 2.0**53, -(2.0**53), 1e308)
@@ -170,12 +148,9 @@ def declarations(draw, column):
     absent = {"missing_texts": draw(st.sampled_from([(), ("NA", "2024-02-29"), ("1",)]))}
     match draw(st.sampled_from(["categorical"] * 7 + ["boolean", "numeric", "date", "real"])):
         case "categorical":
-            texts = (
-                column.cast(pa.string())
-                if isinstance(column, pa.Array) and pa.types.is_temporal(column.type)
-                else column
-            )
-            chosen = st.lists(st.sampled_from(spellings(texts)), min_size=1, unique=True)
+            if isinstance(column, pa.Array) and pa.types.is_temporal(column.type):
+                column = column.cast(pa.string())
+            chosen = st.lists(st.sampled_from(spellings(column)), min_size=1, unique=True)
             categories, loose = tuple(draw(chosen)), draw(st.booleans())
             with contextlib.suppress(ValueError):  # alike but for blanks and case, or missing texts
                 return CategoricalColumn("x", categories, other, missing, **absent, loose=loose)
@@ -186,9 +161,8 @@ def declarations(draw, column):
             order = draw(st.sampled_from([*DayOrder]))
             return DateColumn("x", ("0001-01-01", "9999-12-31"), "year", order, missing, **absent)
         case "real":
-            return RealColumn(
-                "x", draw(st.sampled_from([(-1e300, 1e300), (0, 30)])), clip=other, **marks
-            )
+            bounds = draw(st.sampled_from([(-1e300, 1e300), (0, 30)]))
+            return RealColumn("x", bounds, clip=other, **marks)
     edges = (-1e300, -3, 0, 1, 30, 2.0**53, 1e300)
     return NumericColumn("x", edges, missing=missing, **absent, **marks)
 
@@ -261,11 +235,7 @@ TEXT_COLUMNS = st.lists(st.none() | st.sampled_from(TEXTS), min_size=1, max_size
 )
 OBJECT_COLUMNS = st.lists(st.sampled_from(OBJECTS), min_size=1, max_size=5)
 #: Types that polars or DuckDB hold as other types, each value by itself; Parquet lacks the others.
-PLAIN = arrow_columns().filter(
-    lambda c: (
-        not (pa.types.is_float16(c.type) or pa.types.is_date64(c.type) or pa.types.is_null(c.type))
-    )
-)
+PLAIN = arrow_columns().filter(lambda c: c.type not in (pa.float16(), pa.date64(), pa.null()))
 PLAIN_IN_PANDAS = PLAIN.filter(lambda c: c.type not in (pa.time64("ns"), pa.string_view()))
 NO_DECIMAL256 = PLAIN.filter(lambda c: c.type != pa.decimal256(60, 8))
 WAYS = {
