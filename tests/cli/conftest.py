@@ -20,6 +20,11 @@ class Ended(NamedTuple):
         """The output as one line."""
         return " ".join(self.out.split())
 
+    def ok(self) -> str:
+        """The output of a command, which must end without an error or a warning."""
+        assert (self.code, self.err) == (0, "")
+        return self.out
+
     def error(self) -> str:
         """The error message of a failed command, which must be one line and the only output."""
         assert (self.code, self.out) == (2, "")
@@ -39,5 +44,16 @@ def call(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as stop:
             main()
         return Ended(stop.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def call_in_words(call):
+    """The same, with the output as one line."""
+
+    def run(*words) -> Ended:
+        ended = call(*words)
+        return ended._replace(out=ended.words)
 
     return run

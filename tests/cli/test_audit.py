@@ -1,7 +1,5 @@
 """`geomdp audit` prints verdicts, gives reasons for what it omits, and refuses bad input."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A schema that was read from records leads to no privacy claim, whichever way it comes in."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path
@@ -33,12 +31,12 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(call, folder):
-    """Run a command in a folder with d.csv; exit code, output and errors as one line each."""
+def run(call_in_words, folder):
+    """Run a command in a folder with d.csv; output and errors are one line each."""
 
     def ended(*words):
-        code, out, err = call(*words)
-        return code, " ".join(out.split()), " ".join(err.split())
+        found = call_in_words(*words)
+        return found._replace(err=" ".join(found.err.split()))
 
     return ended
 
@@ -280,8 +278,7 @@ def test_a_ledger_file_is_charged_nothing(run, command):
     write(DRAFTED)
     gd.Ledger(gd.PureDP(3.0), path="l.ledger").close()
     code, _, err = run(*command, "--ledger", "l.ledger")
-    assert code == 2
-    assert "proved cost" in err
+    assert (code, "proved cost" in err) == (2, True)
     with gd.Ledger.existing("l.ledger") as ledger:
         assert ledger.spends() == []
     assert not Path("a.csv").exists()
@@ -391,8 +388,7 @@ def test_commands_ask_for_a_flag_above_ten(run, command):
     assert code == 2
     assert "--epsilon 11 protects little: one record can change the odds" in err
     assert "add --epsilon-above-10" in err
-    code, _, err = run(*command, "--epsilon", "11", "--epsilon-above-10")
-    assert (code, err) == (0, "")
+    run(*command, "--epsilon", "11", "--epsilon-above-10").ok()
 
 
 # --- ask ------------------------------------------------------------------------------------------
