@@ -377,8 +377,10 @@ class LeastBudget:
     >>> workload = gd.workloads.MarginalTables({"region": 3, "smoker": 2, "age": 5}, k=2)
     >>> target = gd.advice.RootMeanSquare(0.01)
     >>> found = gd.budget_for(workload, n=1000, targets=[target], privacy=gd.ZCDP)
-    >>> round(found.budget, 4), round(found.impossible.budget, 4)
-    (0.0193, 0.0117)
+    >>> round(found.budget, 4)
+    0.0193
+    >>> round(found.impossible.budget / found.budget, 1)  # no mechanism needs less than this share
+    0.6
     >>> found.table[["table", "rmse"]].round(4).values.tolist()
     [['region x smoker', 0.0116], ['region x age', 0.0092], ['smoker x age', 0.0102]]
     """

@@ -221,6 +221,7 @@ def crowded(axes: Axes) -> None:
 def test_each_rule_sees_a_figure_that_breaks_it(spoil):
     with drawing():
         figure, axes = sound()
+        assert not [*faults_of(figure)]  # and the layout is settled
         spoil(axes)
         assert len([*faults_of(figure)]) == 1
 
@@ -228,7 +229,6 @@ def test_each_rule_sees_a_figure_that_breaks_it(spoil):
 def test_a_figure_has_a_result_and_settings():
     with drawing():
         figure, _ = sound()
-        assert not [*faults_of(figure)]
         for text in figure.texts:
             text.set_gid(None)
         assert [*faults_of(figure)] == ["no result and settings above the panels"]
