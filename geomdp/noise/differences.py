@@ -214,10 +214,10 @@ class PairedNoise(_FromBody):
     def __init__(
         self, body: Body, epsilon: float, matrix: sp.csr_array, cells: sp.csr_array | None = None
     ) -> None:
+        if checked_body(body).effective_dimension < body.dimension:
+            raise ValueError(f"body must be full-dimensional, got {body!r}")
         require_type(matrix, sp.csr_array, "matrix")
         super().__init__(body, matrix, cells)
-        if body.effective_dimension < body.dimension:
-            raise ValueError(f"body must be full-dimensional, got {body!r}")
         self.epsilon = positive(epsilon, "epsilon")
 
     def __repr__(self) -> str:
