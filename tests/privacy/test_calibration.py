@@ -76,6 +76,11 @@ def test_gaussian_delta_against_a_thousand_digits(theta, epsilon):
     )
 
 
+def test_gaussian_delta_has_no_gap_where_its_two_forms_meet():
+    below, above = (gaussian_delta(theta, 1.0, 0.5) for theta in (1 - 1e-15, 1 + 1e-15))
+    assert below == pytest.approx(above, rel=5e-14, abs=0)
+
+
 @given(sensitivities, st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
 def test_gaussian_delta_falls_in_the_noise_and_in_epsilon(sensitivity, scale, epsilon):
     delta = gaussian_delta(sensitivity, scale, epsilon)

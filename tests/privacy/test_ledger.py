@@ -141,6 +141,16 @@ def test_errors_name_a_ledger_in_memory() -> None:
         ledger.spends()
 
 
+def test_reopening_keeps_the_spends(tmp_path):
+    path = tmp_path / "budget.ledger"
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        ledger.spend(claim(PureDP(0.7)), "before")
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        assert ledger.spends() == [Spend("before", PureDP(0.7))]
+        with pytest.raises(BudgetExhausted):
+            ledger.spend(claim(PureDP(0.4)), "after")
+
+
 @pytest.mark.parametrize(
     ("budget", "adjacency"),
     [(PureDP(2.0), Adjacency.REPLACE_ONE), (PureDP(1.0), Adjacency.ADD_REMOVE)],
