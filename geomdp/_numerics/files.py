@@ -82,8 +82,8 @@ def parsed(text: str) -> Any:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files in full under other names, then rename them in the order given: if one cannot be
-    written (``OSError``), nothing has changed; if a rename fails, its path and all later ones.
+    """Write files in full under other names, then rename them in the order given: nothing changes
+    if one cannot be written (``OSError``), and only earlier paths change if a rename fails.
     """
     with room_for(dict.fromkeys(contents, 0)) as write:
         write(contents)

@@ -593,7 +593,7 @@ def _count_on_cluster(
 def _tally_task(
     part: Source | pd.DataFrame, name: str, read: Read, tables: Sequence[Table]
 ) -> Tallies | str:
-    """The counts of one part, or the message of an error: Dask would log it with the records."""
+    """The counts of one part, or the message of an error: raised, Dask would log the records."""
     source = part if isinstance(part, Source) else Frame(part)
     try:
         return _tallied(_codes(read, source), read, tables)
