@@ -410,12 +410,11 @@ class SmoothSummary:
         #: Distribution of the noise Z on sums.
         self.noise = noise.calibrate(self.workload, privacy, adjacency, slack)
         #: The k for which unseeded releases round sums and noise to multiples of 2^-k; None if they
-        #: use float64: under add/remove, because n does not bound the number of records, without
-        #: proved bounds on the numerical errors of the sums, and without an exact sampler.
+        #: use float64: under add/remove, because n does not bound the number of records, and
+        #: without an exact sampler.
         self.grid: int | None = None
         arithmetic, sampler = FLOAT64_CAVEAT, self.noise.sampler
-        proved = self.transform.proved and isinstance(sampler, Exact)
-        if adjacency is Adjacency.REPLACE_ONE and proved:
+        if adjacency is Adjacency.REPLACE_ONE and isinstance(sampler, Exact):
             self.grid = grid_for(float(self.noise.deviations.min())) + EXTRA_BITS
             arithmetic = rounded_arithmetic(self.grid, SLACK)
             rounded = noise.calibrate(self.workload, privacy, adjacency, slack + 2.0**-self.grid)

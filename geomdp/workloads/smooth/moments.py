@@ -1,4 +1,4 @@
-"""Sums of Chebyshev product moments over records, with bounds on errors: three algorithms."""
+"""Sums of Chebyshev product moments over records, with proved bounds on errors: two algorithms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -29,8 +28,6 @@ class MomentTransform(abc.ABC):
 
     #: Number of records in one block.
     rows: int
-    #: Whether `errors` is proved for all points. If not, it was only tested at public points.
-    proved = True
 
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
@@ -41,7 +38,7 @@ class MomentTransform(abc.ABC):
     @property
     @abc.abstractmethod
     def errors(self) -> FloatArray:
-        """Array (t,) * d. Entry r bounds |Q'_r(x) - Q_r(x)| for all x; see `proved`."""
+        """Array (t,) * d. Entry r bounds |Q'_r(x) - Q_r(x)| for all x."""
 
     @property
     def amplification(self) -> float:
@@ -113,15 +110,14 @@ def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[Fl
         yield rest
 
 
-# Three algorithms, and the choice among them.
+# Two algorithms, and the choice between them.
 
 #: Largest number t^d of moments, for d variables and t degrees 0..t-1 in each variable: 32 MB.
 MAX_MOMENTS = 1 << 22
 #: Largest number of entries of a table of expansions: 96 MB, of up to four tables in memory.
 MAX_TABLE = 12_000_000
-#: For each d, the least t for which expansions or transforms are faster than recurrences. Measured
-#: nanoseconds per record for d = 2 and t = 6, 8, 32: recurrences 21, 34, 172 and expansions 28, 26,
-#: 38. For d = 3 and t = 10, 12, 16: recurrences 203, 314, 533 and transforms 214, 236, 239.
+#: For each d, the least t for which expansions are faster than recurrences. Measured nanoseconds
+#: per record for d = 2 and t = 6, 8, 32: recurrences 21, 34, 172 and expansions 28, 26, 38.
 LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 
 
@@ -198,58 +194,6 @@ class LocalExpansions(MomentTransform):
         return np.asarray(sums.reshape((self.size,) * self.d))
 
 
-class NonUniformFFT(MomentTransform):
-    """A non-uniform FFT of type 1 for three variables (X-NUFFT), O(n w^3 + t^3 log t) for width w.
-    FINUFFT promises a tolerance on average, so it is called with a tenth of it; no test finds a
-    larger error.
-    """
-
-    rows = 1 << 18
-    proved = False
-    #: Least tolerance: a kernel in float64 gives errors of about 1e-14 at best.
-    FINEST: ClassVar[float] = 1e-12
-
-    def __init__(self, size: int, tolerance: float) -> None:
-        super().__init__(3, size)
-        self.tolerance = tolerance
-
-    @property
-    def errors(self) -> FloatArray:
-        """The tolerance, plus the error of angles that are rounded to float64."""
-        return np.full((self.size,) * 3, self.tolerance + angle_error(3, self.size))
-
-    @property
-    def amplification(self) -> float:
-        """The largest factor that undoes the damping by the kernel: about 2.5 per axis, cubed."""
-        return 16.0
-
-    def _empty(self) -> FloatArray:
-        return np.zeros((self.size,) * 3)
-
-    def _add(self, table: FloatArray, points: FloatArray) -> None:
-        import finufft
-
-        angles = np.arccos(points.T)
-        modes = (2 * self.size - 1,) * 3
-        waves = finufft.nufft3d1(
-            *np.ascontiguousarray(angles),
-            np.ones(len(points), dtype=np.complex128),
-            modes,
-            eps=self.tolerance / 10,
-            isign=1,
-            upsampfac=2.0,
-            # The grid is small, so sorting the records would cost more than it saves.
-            spread_sort=0,
-            nthreads=1,
-        ).real
-        zero = self.size - 1
-        for axis in range(3):
-            up = np.take(waves, range(zero, 2 * zero + 1), axis)
-            down = np.take(waves, range(zero, -1, -1), axis)
-            waves = (up + down) / 2
-        table += waves
-
-
 class Recurrences(MomentTransform):
     """Chebyshev recurrences, and a product of two matrices, one for each half of the variables."""
 
@@ -276,34 +220,24 @@ class Recurrences(MomentTransform):
 def moment_transform(
     d: int, size: int, tolerance: float | FloatArray, n: int = 1
 ) -> MomentTransform:
-    """The fastest algorithm with errors of at most `tolerance`, a number or (t,) * d, of moments of
-    one of the `n` records and of means, or else `Recurrences`; ``ValueError`` unless t >= 2 and
-    t^d <= 2^22, for t = `size`.
+    """Expansions, if they are faster and have errors of at most `tolerance`, a number or (t,) * d,
+    of moments of one of the `n` records and of means, or else `Recurrences`; ``ValueError`` unless
+    t >= 2 and t^d <= 2^22, for t = `size`.
     """
     d, size, n = whole(d, "d"), whole(size, "degree", minimum=2), whole(n, "n")
     if size**d > MAX_MOMENTS:
         raise ValueError(f"degree^d must be at most {MAX_MOMENTS}, got {size}^{d}")
     wanted = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), (size,) * d)
     positive(float(wanted.min()), "tolerance")
-    for transform in _candidates(wanted):
-        if (transform.errors + transform.rounding(n) <= wanted).all():
-            return transform
-    return Recurrences(d, size)
-
-
-def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
-    d, size = wanted.ndim, len(wanted)
-    if d > 3 or size < LEAST_SIZE[d]:
-        return
     # Half of the tolerance is left for rounding.
     rest = wanted / 2 - angle_error(d, size)
-    if (rest <= 0).any():
-        return
-    cells = cells_needed(rest)
-    if (cells + 1) ** d * monomials(d) <= MAX_TABLE:
-        yield LocalExpansions(rest)
-    if d == 3 and rest.min() >= NonUniformFFT.FINEST:
-        yield NonUniformFFT(size, float(rest.min()))
+    if d <= 3 and size >= LEAST_SIZE[d] and (rest > 0).all():
+        cells = cells_needed(rest)
+        if (cells + 1) ** d * monomials(d) <= MAX_TABLE:
+            found = LocalExpansions(rest)
+            if (found.errors + found.rounding(n) <= wanted).all():
+                return found
+    return Recurrences(d, size)
 
 
 def angle_error(d: int, size: int) -> float:

@@ -49,9 +49,8 @@ class SmoothQueries(Workload):
     Smooth functions of d variables are close to linear combinations of 1 and the Q_m. So the
     t^d - 1 moments approximate the means of all smooth functions. Queries are in row-major order of
     m; `table` puts answers and constant into an array of shape (t,) * d. Cost of `totals` per
-    record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for larger d or small t.
-    For d = 3 and a fine tolerance, a non-uniform fast Fourier transform can take over. Its errors
-    are tested, not proved, to be within `tolerance`; see `moment_transform`.
+    record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for larger d, small t, or
+    d = 3 and a fine tolerance; see `moment_transform`.
 
     Parameters
     ----------
