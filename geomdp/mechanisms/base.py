@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universes import Records
 
+AnyRecords: TypeAlias = "Records | Iterable[Records] | CountedRecords"
 Prepared = TypeVar("Prepared")
 Statistic = TypeVar("Statistic")
 Output = TypeVar("Output")
@@ -42,10 +43,7 @@ LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60
 def source_and_record(
     rng: RandomState, guarantee: Guarantee, records: object = None
 ) -> tuple[np.random.Generator, Guarantee]:
-    """The generator and the privacy record of one release; any `rng` but None voids the claim.
-
-    Counts of `records` that bound the rows of a person turn the guarantee into one for persons.
-    """
+    """The generator and the privacy record: for persons if `records` bound the rows of each."""
     if isinstance(records, CountedRecords):
         guarantee = guarantee.for_persons(records.max_rows_per_person, records.person)
     return np.random.default_rng(rng), guarantee if rng is None else guarantee.as_seeded()
@@ -93,8 +91,8 @@ def release_once(
 
 # The results.
 
-#: How many of the first answers are shown in a line of text, and in the table of a notebook; the
-#: latter has labels for at most `MAX_LABELLED` queries, because a workload makes the labels of all.
+#: How many answers a line of text and a table show. A workload makes the labels of all queries, so
+#: only tables of at most `MAX_LABELLED` queries have labels.
 FIRST_IN_TEXT, FIRST_IN_TABLE, MAX_LABELLED = 4, 10, 1 << 16
 
 
@@ -168,7 +166,7 @@ class Prediction:
 
 
 def short_claim(guarantee: Guarantee) -> str:
-    """A privacy record in a few words: the claim and the neighbour relation, without caveats."""
+    """The claim and the neighbour relation, without caveats."""
     if guarantee.seeded or guarantee.withdrawn:
         return str(guarantee)
     if isinstance(guarantee.sampler, Heuristic):
@@ -455,11 +453,11 @@ class Mechanism(abc.ABC):
     def set_up(self) -> None:
         """Do all work that depends on public arguments alone; a second call does nothing."""
 
-    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    def totals(self, records: AnyRecords) -> Totals:
         """Number of records and exact sums; ``ValueError`` for records outside the universe."""
         return totals_of(self.workload, records)
 
-    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    def measured(self, records: AnyRecords) -> Totals:
         """The sums, perhaps of measurements, to which correctly rounded noise is added."""
         return self.totals(records)
 
@@ -485,11 +483,7 @@ class Mechanism(abc.ABC):
         return self.private(rng)(sums)
 
     def release(
-        self,
-        records: Records | Iterable[Records] | CountedRecords,
-        rng: RandomState = None,
-        *,
-        ledger: Ledger | None = None,
+        self, records: AnyRecords, rng: RandomState = None, *, ledger: Ledger | None = None
     ) -> Release:
         """Private answers (m,) to the workload on `records`.
 
@@ -505,16 +499,13 @@ class Mechanism(abc.ABC):
             None draws from the operating system; with a `grid`, the noise is correctly rounded. A
             seed or generator gives a reproducible simulation with ``seeded: no privacy claim``.
         ledger : Ledger, optional
-            The privacy budget. It is asked before the records are read, and pays after they are
-            found valid and before noise is added.
+            The privacy budget: asked before the records are read, and charged before noise is
+            added. ``BudgetExhausted`` if it cannot pay.
 
         Raises
         ------
         ValueError
             For records outside the universe or, under replace-one, not n of them. Nothing is paid.
-        BudgetExhausted
-            If the ledger cannot pay. Nothing is released, and the records are not read, unless
-            another release spends the budget at the same time.
         """
         generator, guarantee = source_and_record(rng, self.guarantee, records)
         rounded = rng is None and self.grid is not None
@@ -534,7 +525,7 @@ class Mechanism(abc.ABC):
         return release_once(self, guarantee, ledger, set_up=set_up, read=read, draw=draw)
 
 
-def totals_of(workload: Workload, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+def totals_of(workload: Workload, records: AnyRecords) -> Totals:
     """Number of records and exact sums of answers, from records or from their counts."""
     if isinstance(records, CountedRecords):
         return records.totals(workload)
@@ -585,11 +576,10 @@ class PostProcessed(Mechanism):
     def set_up(self) -> None:
         self.inner.set_up()
 
-    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    def measured(self, records: AnyRecords) -> Totals:
         return self.inner.measured(records)
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise of `inner`; the returned function maps sums to the answers of `inner`."""
         return self.inner.private(rng)
 
     def _require_replace_one(self, why: str) -> None:
@@ -604,7 +594,7 @@ class PostProcessed(Mechanism):
 
 
 class FixedDataset:
-    """One public data set for all simulated releases. Never use data that are to be protected."""
+    """One public data set for all simulated releases."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -621,7 +611,7 @@ class FixedDataset:
         return sums
 
     def inputs(self, mechanism: Mechanism) -> FloatArray:
-        """The sums to which `mechanism` adds noise; its own `totals` read the records again."""
+        """The sums to which `mechanism` adds noise."""
         if type(mechanism).totals is Mechanism.totals:
             return self.sums(mechanism.workload, mechanism.n)
         return mechanism.totals(self._records).sums

@@ -59,26 +59,23 @@ class Covariance:
     """The covariance matrix of records in the unit ball of R^d.
 
     A record x is lifted to y = (c, x), with a public number c. The sum of y y^T is released once,
-    with 1 + c^2 times the noise of `SecondMoment` for records in the unit ball of R^(d + 1). Its
-    first row gives the noisy mean mu, and the rest gives the noisy second moments M. S(X) is the
-    matrix nearest to Y = M - mu mu^T that is psd with trace at most min(1, max(0, tr Y)). The
-    answers are svec(S(X)) (m,). Parameters, svec and m are as for `SecondMoment`, without `shrink`.
-    ``ValueError`` under add/remove: M - mu mu^T is an estimate of the covariance only if sums are
-    divided by the number of records, which is private there. This class is not a `Mechanism`,
-    because a covariance is not a mean of answers of single records.
+    with 1 + c^2 times the noise of `SecondMoment` in R^(d + 1). Its first row gives the noisy mean
+    mu, and the rest the noisy second moments M. S(X) is the matrix nearest to Y = M - mu mu^T that
+    is psd with trace at most min(1, max(0, tr Y)). The answers are svec(S(X)) (m,). Parameters,
+    svec and m are as for `SecondMoment`, without `shrink`. ``ValueError`` under add/remove, where
+    the number of records is private, and Y estimates no covariance. This class is not a
+    `Mechanism`, because a covariance is not a mean of answers.
 
     Notes
     -----
     Privacy, in real arithmetic: y / sqrt(1 + c^2) lies in the unit ball of R^(d + 1), so the
-    guarantee of `Cone` (epsilon-DP) or `Gaussian` for second moments in dimension d + 1 holds for
-    the sum of y y^T. It covers M and mu, which are functions of this sum, and S(X). c depends on d
-    alone and is a multiple of 2^-10, so 1 + c^2 is an exact number, also in float64. The sampler is
-    exact.
+    guarantee of `Cone` (epsilon-DP) or `Gaussian` in dimension d + 1 holds for the sum of y y^T,
+    of which M, mu and S(X) are functions. c depends on d alone, and 1 + c^2 is exact in float64.
+    The sampler is exact.
 
-    Error: the noise Z / n on M, w on mu and twice their product cause the error. Cone noise has the
-    rate r = epsilon / (2 (1 + c^2)), and v = d + 2 degrees of freedom. The first entry of the sum
-    is public, so its noise is known, and a multiple of it is subtracted from the diagonal, which
-    lowers the variance of Z (X-CONE). Then
+    Error: cone noise has the rate r = epsilon / (2 (1 + c^2)), and v = d + 2 degrees of freedom.
+    Let Z / n be the noise on M and w that on mu. The noise on the first entry of the sum is known,
+    and a multiple of it is subtracted from the diagonal, which lowers the variance of Z (X-CONE):
 
         E ||Z||_F^2 = (d (d + 1) v / 2 - d v^2 / (d v + 2)) / r^2,
         E ||w||^2 = d v / (2 r^2 c^2 n^2).
@@ -90,9 +87,8 @@ class Covariance:
 
         (a^2 + 2 (1 + 1/d) b^2 + (1 - 1/d) (t^2 / 2 + 2 b^2 / d))^(1/2) + ((2 - 1/d) f)^(1/2).
 
-    There is another bound for few records, and it is at most the diameter of all answers. If the
-    records are independent draws from a distribution, the mean error against the covariance of the
-    distribution is larger by at most 3 / sqrt(n) (`population_bound`).
+    There is another bound for few records, and it is at most the diameter of all answers. For
+    independent records, see `population_bound`.
 
     References
     ----------
@@ -185,10 +181,7 @@ class Covariance:
 
     @property
     def population_bound(self) -> float:
-        """Upper bound on E ||S(X) - Sigma||_F for independent records of covariance Sigma.
-
-        It is the sum of the bound for the records and 3 / sqrt(n) for sampling (JL-T3).
-        """
+        """Bound on E ||S(X) - Sigma||_F for independent records of covariance Sigma (JL-T3)."""
         return 3 / math.sqrt(self.n) + self._bound[0]
 
     @property
@@ -208,7 +201,7 @@ class Covariance:
         return twin
 
     def set_up(self) -> None:
-        """Do all work that depends on public arguments alone, so that it cannot fail later."""
+        """Do all work that depends on public arguments alone."""
         self.inner.set_up()
         _ = None if self.grid is None else self._rounded
 
@@ -230,7 +223,6 @@ class Covariance:
         """The private covariance as svec (m,); parameters as in `Mechanism.release`.
 
         `noisy` of the result holds the noisy mean (d,), and then svec of the noisy second moments.
-        Without `clip`, a row of norm above 1 raises ``ValueError``.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         rounded = rng is None and self.grid is not None
@@ -304,11 +296,10 @@ class Covariance:
         matrices, d = unsvec(means), self.workload.d
         moments = svec(matrices[..., 1:, 1:])
         if isinstance(self.inner, Cone):
-            # Noise of `inner` around k I, with k = v / (p v + 2), p = d + 1 and v = p + 1, is
-            # A - k t I, where A and t are differences of Wishart matrices and of the last
-            # coordinates. Its corner A_00 - k t is known. Let k' = v / (d v + 2). As
-            # k (1 + k') = k', adding k' times the corner leaves the block of A - k' (t - A_00) I.
-            # That is noise around k' I for the block, of least variance (`noise_size`).
+            # Noise of `inner` is A - k t I, with k = v / (p v + 2), p = d + 1 and v = p + 1, where
+            # A and t are differences of Wishart matrices and of the last coordinates. Its corner
+            # A_00 - k t is known. As k (1 + k') = k' for k' = v / (d v + 2), adding k' times the
+            # corner leaves the block of A - k' (t - A_00) I, of least variance (`noise_size`).
             corner = matrices[..., :1, 0] - self.corner**2
             moments = moments + (d + 2) / (d * (d + 2) + 2) * corner * svec(np.eye(d))
         return np.concatenate([matrices[..., 0, 1:] / self.corner, moments], axis=-1)
@@ -322,6 +313,5 @@ class Covariance:
 def refuse_private_count(adjacency: Adjacency) -> None:
     if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
         raise ValueError(
-            "a covariance needs replace-one, got add/remove, where the number of records is "
-            "private: sums divided by another number give another matrix"
+            "a covariance needs replace-one, got add/remove, where the number of records is private"
         )

@@ -33,7 +33,7 @@ from geomdp.workloads.structure import SignProducts, sign_products
 
 
 class PostProcessedNoise(PostProcessed):
-    """A mechanism that post-processes the noisy answers of an additive mechanism."""
+    """A post-processing of the noisy answers of an additive mechanism."""
 
     inner: AdditiveMechanism
 
@@ -99,10 +99,9 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
     """Upper bound on E h_K(Z) for symmetric `noise` Z on R^m and `body` K, from public objects.
 
     It is proved for Gaussian noise, up to a probability of 1e-3 that `gaussian_width` misses w(K),
-    and for noise of known sizes. Else it is an upper limit by Student's t at level 1e-6, from at
-    most `most` public draws. This limit is asymptotic: for one exponential variable it is below the
-    mean with a probability near 5e-6 for 2048 draws, 2e-5 for 512, 1e-4 for 105 and 6e-4 for 32. A
-    caller that compares several bounds must add up the levels.
+    and for noise of known sizes. Else it is an asymptotic upper limit by Student's t at level 1e-6
+    from at most `most` public draws: for one exponential variable it is below the mean with a
+    probability near 2e-5 for 512 draws, 1e-4 for 105 and 6e-4 for 32.
     """
     if isinstance(noise, GaussianNoise):
         width = gaussian_width(body, rng=PUBLIC_SEED)
@@ -158,31 +157,29 @@ class Projected(PostProcessedNoise):
     M(X) = argmin over y in C of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and C is
     the set of attainable answers. Under replace-one, C is the sensitivity polytope K = K_Q. Under
     add/remove the number of records need not be n, and C is the cone {t y : t >= 0, y in K}. For
-    all 2-way tables of 25 to 128 two-level columns, whose extreme points take too long to find, K
-    is the `moment_relaxation`, which contains the polytope and is an image of the elliptope.
+    all 2-way tables of 25 to 128 two-level columns, K is the `moment_relaxation`, which contains
+    the polytope and is an image of the elliptope.
 
     Parameters
     ----------
     inner : AdditiveMechanism
         The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
     draws : int
-        Largest number of public draws from which the prediction estimates E h_K(Z), if it uses
-        draws. Fewer draws give a looser bound, and the same releases.
+        Largest number of public draws from which the prediction estimates E h_K(Z). Fewer draws
+        give a looser bound, and the same releases.
 
     Notes
     -----
-    Privacy: the guarantee of `inner`, unchanged. K is public, and the projection reads the noisy
-    answers only (post-processing, GEN-2).
+    Privacy: the guarantee of `inner`, as K is public (post-processing, GEN-2).
 
     Error: for every data set of n records under replace-one, with the support function h_K of K,
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n}.
 
-    So the error is at most the error of `inner`. Under add/remove only the first term is a bound,
-    for any number of records, with Q(X) the sum of the answers divided by n: the cone has points
-    far from each other. `predicted_rmse` also includes the rounding of answers and the duality gap
-    of the numerical projection. The gap is at most a millionth of E ||Z||^2 / n^2, or 1e-14 of the
-    squared diameter of K if this is larger, and N / n times as large for N > n records.
+    Under add/remove only the first term is a bound, for any number of records, with Q(X) the sum of
+    the answers divided by n. `predicted_rmse` also includes the rounding of answers and the duality
+    gap of the numerical projection. The gap is at most a millionth of E ||Z||^2 / n^2, or 1e-14 of
+    the squared diameter of K if this is larger, and N / n times as large for N > n records.
 
     References
     ----------
@@ -198,8 +195,6 @@ class Projected(PostProcessedNoise):
     >>> workload = gd.workloads.Prefixes(4)
     >>> noisy = gd.mechanisms.Laplace(workload, n=20, privacy=gd.PureDP(1.0))
     >>> mechanism = gd.mechanisms.Projected(noisy)
-    >>> print(mechanism.predicted_rmse)
-    rmse at most 0.2121
     >>> records = np.repeat(np.arange(4), 5)
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> release.noisy.round(3)
@@ -332,24 +327,22 @@ class Shrunk(PostProcessedNoise):
 
     c is a public point, such as the answers for uniform data, and r >= ||Q(x) - c|| for every
     record x (see `centre_and_radius`). If E ||Z||^2 is estimated, v is an upper confidence limit.
-    This s minimises the error bound that the notes prove.
 
     ``ValueError`` if `inner` is not an additive mechanism, or is one for add/remove: the answers
     of any number of records can be arbitrarily far from c.
 
     Notes
     -----
-    Privacy: the guarantee of `inner`, unchanged (post-processing, GEN-2). c, r, v and K are public.
+    Privacy: the guarantee of `inner`, as c, r, v and K are public (post-processing, GEN-2).
 
-    Error: Z has mean 0. Because Q(X) is in K, a projection on K moves no point further away from
-    Q(X). So for all data of n records
+    Error: Z has mean 0, and a projection on K moves no point further away from Q(X), which is in K.
+    So for all data of n records
 
-        E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v).
+        E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v),
 
-    This bound is below v, the squared error of the noise, and below r^2, a bound on the squared
-    error of the answer c. If it is below E h_K(Z) / n, too, it is below the bound of `Projected`;
-    the point of K nearest to y then says little about the data. For data far from c, such as copies
-    of one record, the error can be nearly as large as the bound.
+    which this s minimises. It is below v and below r^2. If it is below E h_K(Z) / n, too, it is
+    below the bound of `Projected`. For data far from c, such as copies of one record, the error can
+    be nearly as large as the bound.
 
     References
     ----------
@@ -368,9 +361,6 @@ class Shrunk(PostProcessedNoise):
     rmse at most 0.4567
     >>> print(gd.mechanisms.Projected(laplace).predicted_rmse)
     rmse at most 0.7134
-    >>> release = mechanism.release(np.arange(4), rng=0)  # a simulation: the seed voids privacy
-    >>> release.answers.round(3)
-    array([0.272, 0.457, 0.576, 1.   ])
     """
 
     def __init__(self, inner: AdditiveMechanism) -> None:
@@ -447,9 +437,9 @@ SIGN_DRAWS = 8
 class SignNorm:
     """Least squares over the elliptope, with products of signs weighted by 1 / noise variance.
 
-    Let r hold the products of any two of d + 1 signs: the constant 1, and one for each of d columns
-    of two levels. All 2-way tables are c + T r. The noise on r is treated as uncorrelated, with one
-    variance for all single signs and one for all other products.
+    All 2-way tables are c + T r, where r holds the products of any two of d + 1 signs: the constant
+    1, and one for each of d columns of two levels. The noise on r is treated as uncorrelated, with
+    one variance for all single signs and one for all other products.
     """
 
     #: c and T. The columns of T are orthogonal.
@@ -468,10 +458,10 @@ class SignNorm:
 
 
 def noise_norm(inner: AdditiveMechanism) -> Callable[[FloatArray], Projection]:
-    """The projection on the attainable answers of `inner` in the norm of its noise.
+    """The projection on the attainable answers in the norm (z^T S^-1 z)^(1/2) of the noise.
 
-    The norm is (z^T S^-1 z)^(1/2) for coordinates z in the `answer_hull` and the covariance S of
-    their noise. For a relaxation, `SignNorm` approximates S by a diagonal matrix.
+    z are coordinates in the `answer_hull`, and S is the covariance of their noise, which `SignNorm`
+    takes as diagonal.
     """
     if is_relaxed(inner.workload):
         return sign_norm(inner)
@@ -535,9 +525,9 @@ class Fitted(PostProcessedNoise):
         g = argmin over p in C of ||p - y||_2,
         M(X) = g + min(1, b / ||f - g||_2) (f - g),
 
-    where b is the bound of `Projected` on the square root of E ||g - Q(X)||^2. The norm in the
-    definition of f gives more weight to directions in which the noise is small. The last line keeps
-    M(X) within distance b of g. Nearly always f itself is this close to g, and M(X) = f.
+    where b is the bound of `Projected` on the square root of E ||g - Q(X)||^2. The norm of f gives
+    more weight to directions in which the noise is small. Nearly always f is within distance b of
+    g, and M(X) = f.
 
     ``ValueError`` if `inner` is not an additive mechanism, or is one for add/remove and K is a
     relaxation: the norm is known for the relaxation only, not for the cone over it.
@@ -548,8 +538,7 @@ class Fitted(PostProcessedNoise):
     can be estimated from public draws, or approximated (see `noise_norm`); privacy and the bound
     hold for any norm.
 
-    Error, for the data sets for which the bound of `Projected` holds: in the norm that defines f,
-    that of f is at most the size of the noise Z / n. In the Euclidean norm, by Minkowski,
+    Error, for the data sets for which the bound of `Projected` holds: by Minkowski,
 
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 
@@ -558,7 +547,7 @@ class Fitted(PostProcessedNoise):
     of one record, mixes of ten records, and uniform data. It is 0.5 to 0.97, and 1 if noisy answers
     stay in K. There are two exceptions. For prefix sums, if all records are the first element or
     all are the last element, it is 1.1 to 1.2. For tables of independent columns with unequal
-    shares, it is 0.92 to 1.06; for mixtures of two or more such distributions it is 0.85 to 0.98.
+    shares, it is 0.92 to 1.06.
 
     Cost: two projections per release. The second starts from the result of the first.
 

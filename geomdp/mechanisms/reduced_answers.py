@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -16,12 +16,18 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, require_type, whole
 from geomdp.bodies import LinearImage, sensitivity_polytope
 from geomdp.bodies.base import Body
-from geomdp.data.tallies import CountedRecords
 from geomdp.geometry.jl import GaussianMap, JLLaw
 from geomdp.geometry.projection import Projector
 from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, PostProcessed, Prediction, PredictionKind, Privatiser
+from geomdp.mechanisms.base import (
+    AnyRecords,
+    Mechanism,
+    PostProcessed,
+    Prediction,
+    PredictionKind,
+    Privatiser,
+)
 from geomdp.mechanisms.projected import (
     PostProcessedNoise,
     SupportBound,
@@ -33,7 +39,6 @@ from geomdp.mechanisms.projected import (
 from geomdp.workloads import LinearMap, Workload, explicit_answers
 from geomdp.workloads.base import Totals
 from geomdp.workloads.explicit import Coarsened
-from geomdp.workloads.universes import Records
 
 # The Johnson-Lindenstrauss mechanism.
 
@@ -43,9 +48,9 @@ class AutoDimension:
     """Choose the number of rows of a `JL` map by its predicted error.
 
     Let r be the dimension of the affine hull of the answer vectors (the effective dimension). One
-    trial map is drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The trial with the
-    least predicted error gives k, at no cost of privacy. Then a new map with k rows is drawn, so
-    that the error bound for a fixed k holds: a trial with little noise can distort answers more.
+    trial map is drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The least predicted
+    error gives k, at no cost of privacy. Then a new map with k rows is drawn, so that the error
+    bound for a fixed k holds.
 
     Examples
     --------
@@ -64,8 +69,7 @@ class AutoDimension:
                 f"dimension must be at least 1 and below the effective dimension {effective} of "
                 "the workload, which is impossible; use Projected(inner) instead"
             )
-        powers = [1 << i for i in range((effective - 1).bit_length())]
-        return sorted({*(rows for rows in powers if rows < effective), effective - 1})
+        return sorted({effective - 1, *(1 << i for i in range((effective - 1).bit_length()))})
 
 
 _GAUSSIAN = GaussianMap()
@@ -88,17 +92,16 @@ class JL(PostProcessedNoise):
         Number k of rows of A, at least 1 and below the effective dimension of the workload (else
         use `Projected(inner)`, which has A = I).
     rng : Generator, int or None
-        Source of A. A is public and independent of the records, so a seed here costs no privacy.
-        The error bounds assume that A is not redrawn after a look at a release.
+        Source of A, which is public: a seed here costs no privacy. The error bounds assume that A
+        is not redrawn after a look at a release.
     law : JLLaw
         Distribution of A: `GaussianMap()`, `RademacherMap()` or `SparseMap(density)` of
-        `geomdp.geometry`. Explicit constants for the distortion are known for Gaussian maps only,
-        and `AutoDimension` needs them.
+        `geomdp.geometry`. `AutoDimension` needs a Gaussian map, whose distortion is known.
 
     Notes
     -----
-    Privacy: the guarantee of `inner` for the workload A Q, unchanged. The noise is calibrated to
-    the drawn A, so its distortion does not matter. Least squares is post-processing.
+    Privacy: the guarantee of `inner` for the workload A Q. The noise is calibrated to the drawn A,
+    so its distortion does not matter. Least squares is post-processing.
 
     Error: let delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||. E is the expectation
     over Z, and E_A over A. h is the support function and w the Gaussian width of a body. For every
@@ -109,10 +112,10 @@ class JL(PostProcessedNoise):
         E_A delta(A) <= (2 w(K_Q) + (8^(-1/2) + 1/(4 sqrt(k))) diam(K_Q)) / sqrt(k).
 
     The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
-    JL-T9 for Gaussian maps. For these maps, let s be the noise term for the drawn A plus the bound
-    on E_A delta(A). `predicted_rmse` is the smaller of s and diam(K_Q), divided by sqrt(m). For a
-    fixed k, the error averaged over A is at most s averaged over A; a single A can err more. For
-    other laws no explicit bound is known, and the prediction is diam(K_Q) / sqrt(m).
+    JL-T9 for Gaussian maps. Let s be the noise term for the drawn A plus the bound on E_A delta(A).
+    `predicted_rmse` is the smaller of s and diam(K_Q), divided by sqrt(m), and for other laws the
+    latter. For a fixed k, the error averaged over A is at most s averaged over A; a single A can
+    err more.
 
     References
     ----------
@@ -160,11 +163,11 @@ class JL(PostProcessedNoise):
             rows = best_dimension(inner, dict(zip(sizes, children, strict=True)))
         else:
             rows = whole(dimension, "dimension")
-            if rows >= effective:
-                raise ValueError(
-                    f"dimension must be below the effective dimension {effective} of the workload, "
-                    f"got {dimension}; use Projected(inner) instead"
-                )
+        if rows >= effective:
+            raise ValueError(
+                f"dimension must be below the effective dimension {effective} of the workload, "
+                f"got {dimension}; use Projected(inner) instead"
+            )
         self.matrix = law.draw(rows, self.workload.n_queries, self._rng)
         self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
 
@@ -208,7 +211,7 @@ class JL(PostProcessedNoise):
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
     def with_workload(self, workload: Workload) -> Self:
-        """A mechanism of the same kind and dimension for another workload, with a new A."""
+        """The same kind and dimension for another workload, with a new A."""
         template = self.inner.with_workload(workload)
         return type(self)(template, self._dimension, self._rng.spawn(1)[0], law=self.law)
 
@@ -236,7 +239,7 @@ def best_dimension(inner: AdditiveMechanism, rngs: Mapping[int, np.random.Genera
 
 
 def width_limit(body: Body) -> float:
-    """Upper confidence limit of the Gaussian width of a body, from public directions."""
+    """Upper confidence limit of the Gaussian width of a body."""
     return gaussian_width(body, rng=PUBLIC_SEED).interval[1]
 
 
@@ -255,11 +258,11 @@ def distortion_bound(width: float, diameter: float, rows: int) -> float:
 class Coarse(PostProcessed):
     """Round every answer vector to a net, then answer the rounded queries.
 
-    Q(x) in R^m holds the answers to the m queries on record x. The net S is a set of answer vectors
-    Q(x). Any two points of S are at least `radius` sqrt(m) apart, and every other Q(x) is closer
-    than this to a point of S. pi(x) is the point of S nearest to Q(x). M(X) is the release of a
-    mechanism of the same kind as `inner` for the workload Q' = pi, which is the attribute `inner`.
-    The attribute `net` (s, m) is S: each new point is the farthest from all earlier points.
+    Q(x) in R^m holds the answers to the m queries on record x. The net S (attribute `net`, (s, m))
+    is a set of answer vectors, each the farthest from all earlier ones. Any two points of S are at
+    least `radius` sqrt(m) apart, and every other Q(x) is closer than this to a point of S. pi(x) is
+    the point of S nearest to Q(x). M(X) is the release of a mechanism of the same kind as `inner`
+    for the workload Q' = pi, which is the attribute `inner`.
 
     ``ValueError`` if `inner` is not a mechanism or cannot answer Q', if the universe is infinite,
     or if there are more than 2^26 answers over all elements. Also under add/remove: the rounding
@@ -270,13 +273,12 @@ class Coarse(PostProcessed):
     inner : Mechanism
         A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
     radius : float
-        Lower bound on the distance of two points of the net, divided by sqrt(m). `radius` must be
-        above 0, and so small that the net has at least two points.
+        Lower bound on the distance of two points of the net, divided by sqrt(m): above 0, and so
+        small that the net has at least two points.
 
     Notes
     -----
-    Privacy: the guarantee of `inner` for the workload Q', unchanged. Q' is a public function of one
-    record, as Q is, because the net depends only on Q and `radius`.
+    Privacy: the guarantee of `inner` for the workload Q', which is a public function of one record.
 
     Error: let e' be the predicted error of `inner` for Q'. For all data of n records (for `JL` on
     average over its random map), by Minkowski's inequality,
@@ -294,18 +296,13 @@ class Coarse(PostProcessed):
 
     Examples
     --------
-    Answers rounded to the eight points of the net need less noise:
-
     >>> import geomdp as gd
-    >>> workload = gd.workloads.Prefixes(32)
-    >>> ball = gd.mechanisms.Ball(workload, n=10, privacy=gd.PureDP(1.0))
+    >>> ball = gd.mechanisms.Ball(gd.workloads.Prefixes(32), n=10, privacy=gd.PureDP(1.0))
     >>> round(ball.predicted_rmse.value, 1)
     3.1
     >>> mechanism = gd.mechanisms.Coarse(gd.mechanisms.Projected(ball), radius=0.35)
-    >>> len(mechanism.net)
-    8
-    >>> round(mechanism.predicted_rmse.value, 1)
-    0.7
+    >>> len(mechanism.net), round(mechanism.predicted_rmse.value, 1)
+    (8, 0.7)
     """
 
     def __init__(self, inner: Mechanism, radius: float) -> None:
@@ -345,7 +342,7 @@ class Coarse(PostProcessed):
     def with_workload(self, workload: Workload) -> Self:
         return type(self)(self.inner.with_workload(workload), self._radius)
 
-    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    def totals(self, records: AnyRecords) -> Totals:
         """Number of records and the sums of the rounded answers, to which `inner` adds noise.
 
         If `inner` is a `Coarse`, answers are rounded twice, and its noise hides changes of these.

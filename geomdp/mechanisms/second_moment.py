@@ -20,6 +20,7 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
 from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.base import (
     LARGEST_SUM,
+    AnyRecords,
     PostProcessed,
     Prediction,
     PredictionKind,
@@ -41,9 +42,6 @@ from geomdp.workloads.universes import Records, chunk_arrays
 
 # Clipping of each record to the unit ball, if the caller asks for it.
 
-#: Half a unit in the last place of 1: the largest relative error of one float64 operation.
-UNIT = 2.0**-53
-
 
 def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[FloatArray]:
     """Yield chunks (b, d) of the records, with records of norm above 1 scaled into the unit ball.
@@ -51,8 +49,8 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
     The exact norm of every finite row yielded is at most 1: rows with a norm within (d + 8) 2^-53
     of 1 are scaled too, because of rounding errors. The universe later refuses NaN and infinity.
     """
-    # A computed norm has a relative error of at most (d / 2 + 1) UNIT, the scaling five roundings.
-    margin = (d + 8) * UNIT
+    # A computed norm has a relative error of at most (d / 2 + 1) 2^-53, the scaling five roundings.
+    margin = (d + 8) * 2.0**-53
     for chunk in chunk_arrays(records, (d,), None, CHUNK_ROWS):
         reals = np.asarray(chunk, dtype=np.float64)
         if not np.isfinite(reals).all():
@@ -69,9 +67,8 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
 # Shrinkage towards multiples of the identity, if noise can explain the difference.
 
 #: Number of public draws of the noise, and rank of the limit among the largest eigenvalues of their
-#: traceless parts. With probability 5 / 1001, a multiple of the identity is not shrunk, and its
-#: error is several times larger. At 10 / 1001, shrinkage would gain much less on isotropic data. At
-#: 1 / 1001, it could multiply errors by up to 1.2 for a matrix with one large eigenvalue.
+#: traceless parts. With probability 5 / 1001, a multiple of the identity is not shrunk. A larger
+#: share would gain much less on isotropic data, and 1 / 1001 loses more on one large eigenvalue.
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -98,9 +95,8 @@ class IsotropicShrinkage:
     def __call__(self, noisy: FloatArray) -> FloatArray:
         """Map Y to the result, both as vectors (m,) of their upper triangles (`svec`)."""
         trace, traceless = split_trace(noisy, self.d)
-        # The largest eigenvalue detects a few large eigenvalues even in large noise, which the norm
-        # of Y_0 would not. No M_0 has an eigenvalue above (1 - 1/d) T, so a limit above this number
-        # tests nothing.
+        # The largest eigenvalue, unlike the norm of Y_0, detects few large eigenvalues in large
+        # noise. No M_0 has an eigenvalue above (1 - 1/d) T, so a limit above it tests nothing.
         visible = self.limit < (1 - 1 / self.d) * self.largest_trace
         if visible and np.linalg.eigvalsh(unsvec(traceless))[-1] > self.limit:
             return noisy
@@ -139,16 +135,14 @@ class SecondMoment(PostProcessed):
     """Second moments (1/n) sum of x x^T of records in the unit ball: noise, then a projection.
 
     Let Y = (sum of x x^T + Z) / n. M(X) is the matrix nearest to Y that is psd with trace at most
-    min(1, max(0, tr Y)), so the trace that is released limits the eigenvalues (X-TRACE). Under
-    add/remove there can be more than n records, and the limit is max(0, tr Y). For pure
-    differential privacy Z is cone noise over the body of psd matrices with trace at most 1
-    (JL-WIS): the difference of two Wishart matrices with d + 1 degrees of freedom, each with a
-    density on the psd matrices A proportional to e^(-rate tr A). The rate is epsilon / 2 under
-    replace-one and epsilon under add/remove. Under replace-one the number of records is public, so
-    the cone noise on it is known, and a known multiple of the identity is subtracted, which lowers
-    the variance of Z (X-CONE). For other definitions of privacy Z is Gaussian. The answers are
-    svec(M(X)), (m,) with m = d (d + 1) / 2: the upper triangle, with entries off the diagonal
-    multiplied by sqrt(2).
+    min(1, max(0, tr Y)), or max(0, tr Y) under add/remove (X-TRACE). For pure privacy Z is cone
+    noise over the psd matrices with trace at most 1 (JL-WIS): the difference of two Wishart
+    matrices with d + 1 degrees of freedom, with densities on the psd matrices A proportional to
+    e^(-rate tr A). The rate is epsilon / 2 under replace-one and epsilon under add/remove. Under
+    replace-one the noise on the public number of records is known, and a known multiple of the
+    identity is subtracted, which lowers the variance of Z (X-CONE). For other definitions of
+    privacy Z is Gaussian. The answers are svec(M(X)), (m,) with m = d (d + 1) / 2: the upper
+    triangle, with entries off the diagonal multiplied by sqrt(2).
 
     Parameters
     ----------
@@ -159,16 +153,15 @@ class SecondMoment(PostProcessed):
     clip : bool
         Whether records of norm above 1 are scaled to norm 1, or raise ``ValueError``.
     shrink : bool
-        Whether `IsotropicShrinkage` is applied before the projection, for nearly isotropic data and
-        few records. For isotropic data with n = 100, d = 20 and epsilon = 1 it lowers the error
-        from 0.48 to 0.11. On all other spectra tried (power laws, spikes, few equal eigenvalues) it
-        raised the error by at most a tenth.
+        Whether `IsotropicShrinkage` is applied before the projection. For isotropic data with
+        n = 100, d = 20 and epsilon = 1 it lowers the error from 0.48 to 0.11; on all other spectra
+        tried it raised the error by at most a tenth.
 
     Notes
     -----
-    Privacy: the guarantee of `Cone` (epsilon-DP) or `Gaussian` on this workload holds, in real
-    arithmetic. Clipping depends on one record only, and shrinkage and projection read only the
-    noisy matrix, so they cost nothing. The sampler is exact.
+    Privacy: the guarantee of `Cone` (epsilon-DP) or `Gaussian` on this workload, in real
+    arithmetic. Clipping reads one record at a time, and shrinkage and projection read only the
+    noisy matrix. The sampler is exact.
 
     Error: let h(Z) = max(lambda_max(Z), 0) and S = (1/n) sum of x x^T. The released trace can be
     too small by max(-tr Z, 0) / n, which has mean square T^2 / n^2 with T^2 = E (tr Z)^2 / 2. So,
@@ -181,14 +174,12 @@ class SecondMoment(PostProcessed):
         E (tr Z)^2 = 2 D / r^2, divided by D + 1 under replace-one,
         E h(Z) <= (4 d + 3) / (2 r).
 
-    Under replace-one, the root mean squared error in Frobenius norm is therefore at most
-    min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon)) + 2 / (n epsilon)}. For
-    Gaussian noise of scale sigma, E ||Z||_F^2 = D sigma^2, E (tr Z)^2 = d sigma^2 and
-    E h(Z) <= sigma sqrt(2 d). Let Z_0 be the traceless part of Z. With `shrink`, E ||Z||_F^2
-    becomes ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2, and there is no bound by h(Z).
+    For Gaussian noise of scale sigma, E ||Z||_F^2 = D sigma^2, E (tr Z)^2 = d sigma^2 and
+    E h(Z) <= sigma sqrt(2 d). With `shrink`, E ||Z||_F^2 becomes
+    ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 for the traceless part Z_0 of Z, and there is no
+    bound by h(Z).
 
-    Cost: O(d^3) per release besides reading the records. With `shrink` the first release takes
-    about a thousand times as long.
+    Cost: O(d^3) per release; a thousand times as much for the first one with `shrink`.
 
     References
     ----------
@@ -201,11 +192,8 @@ class SecondMoment(PostProcessed):
     >>> import geomdp as gd
     >>> workload = gd.workloads.SecondMoment(2)
     >>> mechanism = gd.mechanisms.SecondMoment(workload, n=1000, privacy=gd.PureDP(1.0))
-    >>> print(mechanism.predicted_rmse)
-    rmse at most 0.003082
     >>> records = np.tile([[0.6, 0.8]], (1000, 1))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-
     >>> workload.answers(records).round(3)
     array([0.36 , 0.679, 0.64 ])
     >>> release.answers.round(3)
@@ -231,7 +219,8 @@ class SecondMoment(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        m, d, n, size = self.workload.n_queries, self.body.d, self.n, self._size
+        m, d, n = self.workload.n_queries, self.body.d, self.n
+        size = noise_size(self.inner.noise, d)
         # The noise is symmetric, so half of E (tr Z)^2 is due to negative traces.
         lost = (1 - 1 / d) * size.trace / 2
         energy, source = size.energy, "E||Z||^2 / n^2 (X-TRACE, JL-L13)"
@@ -250,13 +239,10 @@ class SecondMoment(PostProcessed):
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
 
     @property
-    def _size(self) -> NoiseSize:
-        return noise_size(self.inner.noise, self.body.d)
-
-    @property
     def _traceless_energy(self) -> float:
         """E ||Z_0||_F^2 = E ||Z||_F^2 - E (tr Z)^2 / d."""
-        return self._size.energy - self._size.trace / self.body.d
+        size = noise_size(self.inner.noise, self.body.d)
+        return size.energy - size.trace / self.body.d
 
     @cached_property
     def _noise_limit(self) -> float:
@@ -383,26 +369,21 @@ class PairMarginals(PostProcessed):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
     Let N be the release of `SecondMoment` (`inner`) on the scaled records x / sqrt(d), which lie in
-    the unit ball. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records with
-    x_i = x_j = 1. Under add/remove, where there can be more than n records, it is clipped at 0
-    only. Parameters are those of `AdditiveMechanism`; the workload is `Marginals(d, 2)`, and
-    ``ValueError`` for any other.
+    the unit ball. Then M(X)_ij = d N_ij, clipped to [0, 1] (under add/remove at 0 only), estimates
+    the fraction of records with x_i = x_j = 1. Parameters are those of `AdditiveMechanism`; the
+    workload is `Marginals(d, 2)`, and ``ValueError`` for any other.
 
     Notes
     -----
-    Privacy: the guarantee of `SecondMoment` on the unit ball holds, because the scaling of a record
-    does not depend on other records, and M is a function of the release N. The sampler is exact.
+    Privacy: the guarantee of `SecondMoment`, because a record is scaled by itself, and M is a
+    function of the release N. The sampler is exact.
 
     Error: let S be the second moment of the scaled records. With m = d (d - 1) / 2 queries, the sum
     over i < j of the squared errors of N_ij is at most half of ||N - S||_F^2. So the error per
-    query is at most d / sqrt(2 m) times the bound of `SecondMoment` on (E ||N - S||_F^2)^(1/2). For
-    pure privacy and replace-one, this product is at most (d / (d - 1))^(1/2) times
-    min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2) + 2 / (n epsilon)}. The
-    error is also at most 1. Under add/remove, only the bound by E ||Z||_F^2 is left.
-
-    This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
-    has the same rate with a smaller constant, because it writes the entries of a record as signs:
-    all matrices in its body then have unit diagonal.
+    query is at most 1, and d / sqrt(2 m) times the bound of `SecondMoment`: for pure privacy and
+    replace-one, at most (d / (d - 1))^(1/2) times
+    min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2) + 2 / (n epsilon)}. `Cone`
+    has the same rate with a smaller constant.
 
     References
     ----------
@@ -414,8 +395,6 @@ class PairMarginals(PostProcessed):
     >>> import geomdp as gd
     >>> workload = gd.workloads.Marginals(d=3, k=2)
     >>> mechanism = gd.mechanisms.PairMarginals(workload, n=1000, privacy=gd.PureDP(1.0))
-    >>> print(mechanism.predicted_rmse)
-    rmse at most 0.01126
     >>> records = np.ones((1000, 3), dtype=int)
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> release.answers.round(3)
@@ -442,7 +421,7 @@ class PairMarginals(PostProcessed):
         inner = self.inner.predicted_rmse
         whole_norm = inner.value * math.sqrt(self.inner.workload.n_queries)
         value = whole_norm * self.workload.d / math.sqrt(2 * self.workload.n_queries)
-        # Answers and truths lie between 0 and the largest answer, so no error exceeds it.
+        # Answers and truths lie between 0 and the largest answer.
         value = min(value, self.inner.largest_trace)
         return Prediction(value, PredictionKind.UPPER_BOUND, f"JL-T23 from {inner.source}")
 
@@ -471,31 +450,26 @@ class PairMarginals(PostProcessed):
     def with_workload(self, workload: Workload) -> Self:
         return replace(self, workload=workload)  # type: ignore[arg-type]  # the constructor checks
 
-    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    def totals(self, records: AnyRecords) -> Totals:
         """Number of records and svec of the sum of x x^T / d."""
         count, total = self._pairs(records)
         return Totals(count, svec(total) / self.workload.d)
 
-    def _pairs(
-        self, records: Records | Iterable[Records] | CountedRecords
-    ) -> tuple[int, FloatArray]:
+    def _pairs(self, records: AnyRecords) -> tuple[int, FloatArray]:
         """Number of records and the sum of x x^T, a matrix (d, d) of whole numbers."""
         d = self.workload.d
-        if isinstance(records, CountedRecords):
-            pairs = records.totals(self.workload).sums
-            total = np.zeros((d, d))
-            total[np.triu_indices(d, 1)] = pairs
-            total += total.T
-            np.fill_diagonal(total, records.totals(Marginals(d, 1)).sums)
-            return records.count, total
         count, total = 0, np.zeros((d, d))
+        if isinstance(records, CountedRecords):
+            total[np.triu_indices(d, 1)] = records.totals(self.workload).sums
+            total += total.T + np.diag(records.totals(Marginals(d, 1)).sums)
+            return records.count, total
         for chunk in self.workload.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)
             rows = chunk.astype(np.float64)
             total += rows.T @ rows
         return count, total
 
-    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    def measured(self, records: AnyRecords) -> Totals:
         """Number of records, and for each i <= j the number of records with x_i = x_j = 1."""
         count, total = self._pairs(records)
         return Totals(count, total[np.triu_indices(self.workload.d)])

@@ -51,15 +51,13 @@ class Choice:
 class Selection(abc.ABC):
     """Choose the query with the largest noisy sum over the records.
 
-    The score of query j is s_j, its sum over the records. Between neighbours the score s_j changes
-    by d_j. The choice does not change if all scores change by the same amount. So the noise depends
-    on the spread R, a bound on the largest d_i - d_j over queries i and j and over neighbours.
-    Noise of scale R / eps on each score is eps-DP for the three kinds of noise that subclasses use
-    (Gumbel, Laplace and exponential). In the worst case R is twice the sensitivity of a score. For
-    counting queries under add/remove R is 1.
-
-    Without a seed, and if answers on single records are whole numbers with sums below 2^53, eps-DP
-    also holds on the computer: sums are exact and the choice is decided exactly.
+    The score of query j is s_j, its sum over the records, which changes by d_j between neighbours.
+    The noise depends on the spread R, a bound on the largest d_i - d_j over queries i and j and
+    over neighbours: at most twice the sensitivity of a score, and 1 for counting queries under
+    add/remove. Noise of scale R / eps on each score is eps-DP for the three kinds of noise that
+    subclasses use (Gumbel, Laplace and exponential). Without a seed, and if answers on single
+    records are whole numbers with sums below 2^53, it is eps-DP on the computer, too: the choice is
+    decided exactly.
 
     Parameters and errors are those of `AdditiveMechanism`. `workload` holds the queries to choose
     from, at least 2 and at most 8192, `privacy` is a `PureDP`, and the spread must be finite and
@@ -67,8 +65,6 @@ class Selection(abc.ABC):
 
     Examples
     --------
-    Under add/remove the difference of two counting queries changes by at most 1:
-
     >>> import geomdp as gd
     >>> workload = gd.workloads.Marginals(4, 1)
     >>> for adjacency in gd.Adjacency:
@@ -122,10 +118,9 @@ class Selection(abc.ABC):
 
     @abc.abstractmethod
     def loss(self, gamma: float) -> float:
-        """Bound on the largest answer minus the chosen answer, in the units of the answers.
+        """With probability 1 - `gamma`, a bound on the largest answer minus the chosen answer.
 
-        For all data, it holds with probability at least 1 - `gamma`. ``ValueError`` if `gamma` is
-        not above 0 and below 1.
+        It holds for all data. ``ValueError`` if `gamma` is not above 0 and below 1.
         """
 
     @abc.abstractmethod
@@ -205,13 +200,9 @@ def _ranges(workload: Workload) -> tuple[FloatArray, FloatArray]:
 class ExponentialMechanism(Selection):
     """Choose query j with probability proportional to exp(eps s_j / R) (GEN-3).
 
-    The score s_j is the sum of query j over the records, and R is the spread of the scores. In the
-    worst case R is twice the sensitivity Delta of a score, which gives the textbook's
-    exp(eps s_j / (2 Delta)).
-
-    Privacy: eps-DP. Let d_j be the change of s_j between neighbours. The weight exp(eps s_j / R)
-    changes by one factor, and the sum of the weights of all queries by another. The ratio of the
-    two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). On the computer, and for the
+    Privacy: eps-DP. Let d_j be the change of the score s_j between neighbours. The weight
+    exp(eps s_j / R) changes by one factor, and the sum of all weights by another. The ratio of the
+    two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). For the notation and the
     parameters, see `Selection`.
 
     Examples
@@ -258,12 +249,11 @@ LONGEST, NODES = 2.0, 24
 class ReportNoisyMax(Selection):
     """Choose the query with the largest sum after adding Laplace noise of scale R / eps.
 
-    R is the spread of the scores. This is Dwork-Roth's report-noisy-max (Claim 3.9). The bound
-    `loss` of `PermuteAndFlip` is never larger.
+    This is Dwork-Roth's report-noisy-max (Claim 3.9); the bound `loss` of `PermuteAndFlip` is never
+    larger. For the notation and the parameters, see `Selection`.
 
     Privacy: eps-DP. For a query j, fix the noise on all other sums. Query j is chosen if its noise
-    is above a threshold, which moves by at most R between neighbours. On the computer, and for the
-    parameters, see `Selection`.
+    is above a threshold, which moves by at most R between neighbours.
 
     Examples
     --------
@@ -273,17 +263,14 @@ class ReportNoisyMax(Selection):
     >>> choice = gd.mechanisms.ReportNoisyMax(towns, n=100, privacy=gd.PureDP(0.5))
     >>> choice.probabilities(np.array([0.1, 0.2, 0.25, 0.45])).round(3)
     array([0.   , 0.003, 0.011, 0.985])
-    >>> round(choice.loss(0.01), 3)
-    0.258
     """
 
     perturbation = LAPLACE
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) t for m queries, where (m - 1) (1 + t / 2) e^-t / 2 = gamma.
+        """(R / (n eps)) t, where (m - 1) (1 + t / 2) e^-t / 2 = gamma, or 0: a union bound.
 
-        It is 0 if (m - 1) / 2 <= gamma. This is a union bound: the difference D of two Laplace
-        variables of scale 1 has Pr[D > t] = (1 + t / 2) e^-t / 2.
+        The difference D of two Laplace variables of scale 1 has Pr[D > t] = (1 + t / 2) e^-t / 2.
         """
         rivals = self.workload.n_queries - 1
         share = probability(gamma, "gamma")
@@ -304,9 +291,9 @@ class ReportNoisyMax(Selection):
 class PermuteAndFlip(Selection):
     """Choose the query with the largest sum after adding exponential noise of scale R / eps.
 
-    R is the spread of the scores. The choice has the distribution of permute-and-flip (McKenna and
-    Sheldon 2020). For all data the expected loss (the largest answer minus the chosen answer) is at
-    most that of the exponential mechanism. Privacy: eps-DP, as for `ReportNoisyMax`.
+    The choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). For all data the
+    expected loss (the largest answer minus the chosen answer) is at most that of the exponential
+    mechanism. Privacy: eps-DP, as for `ReportNoisyMax`.
 
     Examples
     --------
@@ -316,17 +303,14 @@ class PermuteAndFlip(Selection):
     >>> choice = gd.mechanisms.PermuteAndFlip(towns, n=100, privacy=gd.PureDP(0.5))
     >>> choice.probabilities(np.array([0.1, 0.2, 0.25, 0.45])).round(3)
     array([0.   , 0.001, 0.003, 0.996])
-    >>> round(choice.loss(0.01), 3)
-    0.2
     """
 
     perturbation = EXPONENTIAL
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) ln((m - 1) / (2 gamma)) for m queries, or 0 if this is negative.
+        """(R / (n eps)) ln((m - 1) / (2 gamma)), or 0 if this is negative: a union bound.
 
-        This is a union bound: the difference D of two exponential variables of scale 1 has
-        Pr[D > t] = e^-t / 2.
+        The difference D of two exponential variables of scale 1 has Pr[D > t] = e^-t / 2.
         """
         ratio = (self.workload.n_queries - 1) / (2 * probability(gamma, "gamma"))
         return self.scale / self.n * max(0.0, math.log(ratio))
@@ -341,7 +325,7 @@ def _law_of_largest(
     """Probability (m,) that score s_j plus its noise is the largest; scores in units of the scale.
 
     It is the integral over v of f(v - s_j) prod over i != j of F(v - s_i), for the density f and
-    the distribution function F of noise above `least`; `noise` gives both. Cost: O(m^2).
+    the distribution function F that `noise` gives, which is 0 below `least`. Cost: O(m^2).
     """
     # The largest noisy score is at least the largest score plus the least noise.
     begin, end = scores.max() + least, scores.max() + FAR

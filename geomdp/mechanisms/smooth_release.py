@@ -31,16 +31,16 @@ class MomentProjection:
     """Least squares over the moments of distributions on [-1, 1]^d, weighted by the noise.
 
     The moment m = (m_1, ..., m_d) is the mean of T_{m_1}(x_1) ... T_{m_d}(x_d), where T_i is the
-    Chebyshev polynomial of degree i. Let Y_m be noisy moments, and s_m the standard deviations of
-    the noise. The moment m = 0 is the constant 1. The result is
+    Chebyshev polynomial of degree i; the moment m = 0 is 1. For noisy moments Y_m with standard
+    deviations s_m of the noise, the result is
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
-    It reads public numbers and a released summary, so it costs no privacy (post-processing). If the
-    true moments are those of a distribution, the projection of `semidefinite` does not increase the
-    error in the weighted norm, up to the accuracy of the solver, and that of `on_grid` increases it
-    at most by the distance, in this norm, of the true moments from the moments of distributions on
-    the grid. Both can increase the errors of single queries.
+    It reads a released summary only, so it costs no privacy (post-processing). If the true moments
+    are those of a distribution, the projection of `semidefinite` does not increase the error in the
+    weighted norm, up to the accuracy of the solver, and that of `on_grid` increases it at most by
+    the distance of the true moments from the moments of distributions on the grid. Both can
+    increase the errors of single queries.
 
     Parameters
     ----------
@@ -52,8 +52,7 @@ class MomentProjection:
 
     Examples
     --------
-    No distribution on [-1, 1] has a first moment of 1.1. The projection on the moments of
-    distributions on 41 points changes the noisy moments:
+    No distribution on [-1, 1] has a first moment of 1.1:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -71,10 +70,7 @@ class MomentProjection:
 
     @classmethod
     def semidefinite(cls, deviations: npt.ArrayLike) -> Self:
-        """Projection on the moments of all distributions on [-1, 1] (d = 1); `deviations` (t,).
-
-        Each projection solves a semidefinite program.
-        """
+        """Projection on the moments of all distributions on [-1, 1] by semidefinite programs."""
         scales = _relative(deviations)
         if scales.ndim != 1:
             raise ValueError(f"deviations must have shape (t,), got {scales.shape}")
@@ -82,11 +78,9 @@ class MomentProjection:
 
     @classmethod
     def on_grid(cls, deviations: npt.ArrayLike, per_axis: int) -> Self:
-        """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
+        """Projection on the moments of distributions on a grid of `per_axis`^d >= 2^d points.
 
-        The body is the convex hull of the moments of the points. `per_axis` is at least 2; from
-        several times t on, the moments of every distribution are close to those of one on the grid.
-        `deviations` has shape (t,) * d.
+        From several times t on, the moments of every distribution are close to those of one on it.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))
@@ -158,8 +152,7 @@ class SmoothRelease:
     n : int
         Number of records; under add/remove, the declared number by which the sums are divided.
     smoothness : int
-        Number K of bounded derivatives for which the number of moments was chosen. Queries with
-        another number are answered, too.
+        Number K of bounded derivatives for which the number of moments was chosen.
     numerical_error : float
         Bound on the numerical error of every moment before noise.
     guarantee : Guarantee
@@ -174,14 +167,11 @@ class SmoothRelease:
     >>> import numpy as np
     >>> import geomdp as gd
     >>> mechanism = gd.SmoothSummary(1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0))
-    >>> records = np.zeros((10_000, 1))
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release = mechanism.release(np.zeros((10_000, 1)), rng=0)  # the seed voids privacy
     >>> release.save("summary.npz")
     >>> loaded = gd.mechanisms.SmoothRelease.load("summary.npz")
-    >>> loaded.degree, loaded.n
-    (88, 10000)
-    >>> round(loaded.answer(lambda points: np.cos(points[:, 0])).value, 2)
-    1.0
+    >>> loaded.degree, round(loaded.answer(lambda points: np.cos(points[:, 0])).value, 2)
+    (88, 1.0)
     """
 
     moments: FloatArray
@@ -244,16 +234,16 @@ class SmoothRelease:
     def projected(self, projection: MomentProjection) -> SmoothRelease:
         """This release with its moments replaced by the nearest moments of a distribution.
 
-        This is post-processing, so `guarantee` stays the same. So does `noise_std`, because the
+        `guarantee` stays the same (post-processing), and so does `noise_std`, because the
         deviations after the projection depend on the records. ``ValueError`` if the projection is
-        for moments of another shape. Also under add/remove: moments are then multiples of those of
-        distributions, so no projection is known to lower the error.
+        for moments of another shape, and under add/remove, where moments are multiples of those of
+        distributions.
 
         Parameters
         ----------
         projection : MomentProjection
-            Use `MomentProjection.semidefinite(release.noise_std)` for one variable, and
-            `MomentProjection.on_grid(release.noise_std, per_axis)` for several.
+            `MomentProjection.semidefinite(release.noise_std)` for one variable, or
+            `MomentProjection.on_grid(release.noise_std, per_axis)`.
         """
         if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
             raise ValueError(

@@ -119,8 +119,8 @@ class MomentLaplace(MomentNoise):
 class UniformLaplace(MomentLaplace):
     """Laplace noise of one scale on all moments, as in Wang et al. 2013, but at the correct scale.
 
-    Let S(t, d) = t^(d-1) S(t, 1) be the l1 diameter of the moments. The scale on sums is
-    b = S(t, d) / epsilon under replace-one, and b = (t^d - 1) / epsilon under add/remove. The
+    The scale on sums is b = S(t, d) / epsilon under replace-one, for the l1 diameter
+    S(t, d) = t^(d-1) S(t, 1) of the moments, and b = (t^d - 1) / epsilon under add/remove. The
     paper's scale t^d / epsilon is too small under replace-one for t >= 3: S / t^d is 1.042 at t = 3
     and increases to 1.217 as t grows (DISC-15).
 
@@ -157,10 +157,9 @@ class WeightedLaplace(MomentLaplace):
 
         max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 
-    the weighted l1 diameter (`workloads.smooth.smooth_queries` proves the equality). Under
-    add/remove it is at most sum_m w_m. The constant c makes this bound equal to epsilon. The
-    formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3). That c is larger, because the sheet
-    bounds every change by 2.
+    the weighted l1 diameter (`workloads.smooth.smooth_queries` proves the equality), and under
+    add/remove sum_m w_m. The constant c makes this bound equal to epsilon; it is smaller than that
+    of the formula sheet, which bounds every change by 2.
 
     Parameters
     ----------
@@ -282,8 +281,7 @@ def predicted_error(
     """Predicted approximation and noise errors of the worst query with K bounded derivatives.
 
     Up to constants, they are t^-K and (sum_m ||m||^(-2 K) s_m^2)^(1/2) for the `deviations` s_m
-    (t^d - 1,) of the noise on means, where ||m|| is the largest degree of moment m. By SM-X1, the
-    coefficients c of a query have sum_m ||m||^(2 K) c_m^2 of about 1.
+    (t^d - 1,) of the noise on means (SM-X1).
     """
     decay = workload.orders() ** -float(smoothness)
     return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))
@@ -305,7 +303,8 @@ class SmoothSummary:
 
     M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The moments are
     Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. Later, their
-    combinations answer every query with K bounded derivatives (Wang et al., Algorithms 1 and 2).
+    combinations answer every query with K bounded derivatives (Wang et al., Algorithms 1 and 2),
+    and each answer states its errors of approximation and of noise (`SmoothAnswer`).
     ``ValueError`` for parameters out of range, a noise that cannot give `privacy`, a schema without
     exactly d real columns, or n and epsilon too large for the precision of float64 sums.
 
@@ -329,24 +328,21 @@ class SmoothSummary:
 
     Notes
     -----
-    Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, M is epsilon-DP. With
-    Gaussian noise, it has the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The
-    sensitivities are proved in `workloads.smooth.smooth_queries` and in the docstrings of the
-    noises, whose samplers are exact. The guarantee states the sampler of any other `MomentNoise`.
+    Privacy, in real arithmetic: with Laplace noise M is epsilon-DP, and with Gaussian noise it has
+    the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The sensitivities are proved in
+    `workloads.smooth.smooth_queries` and in the docstrings of the noises, whose samplers are exact.
 
     Numerical errors: the computed sums are sums of a public function Q', which differs from Q by at
-    most `transform.errors`. The rounding errors of the sums are at most n r with
-    r = `transform.rounding(n)`. So between neighbours a computed sum changes by at most
-    2 (`transform.errors` + n r) more than the exact sum, and the noise allows for this. The errors
-    of the moments, `numerical_errors`, are at most a thousandth of the scales of the noise. All
-    these bounds are public. Under add/remove they hold for up to n records only.
+    most `transform.errors`, with rounding errors of at most n r for r = `transform.rounding(n)`. So
+    between neighbours a computed sum changes by at most 2 (`transform.errors` + n r) more than the
+    exact sum, and the noise allows for this. The errors of the moments, `numerical_errors`, are at
+    most a thousandth of the scales of the noise. Under add/remove the bounds hold for up to n
+    records only.
 
     On a computer: unless the attribute `grid` is None, an unseeded release rounds the computed sums
     and the noise to multiples of 2^-grid. A rounded sum changes by up to 2^-grid more than the sum
     itself, and the noise allows for this, too. It is multiplied by 1 + 1e-6 to cover the rounding
     errors of sensitivities and scales, which are computed in float64.
-
-    Every answer states its two errors, of the approximation and of the noise (`SmoothAnswer`).
 
     References
     ----------
@@ -459,8 +455,7 @@ class SmoothSummary:
     ) -> SmoothRelease:
         """The private summary of `records`, points (n, d) of [-1, 1]^d; see `Mechanism.release`.
 
-        `geomdp.data.encode` maps columns with bounds to the cube. NaN and points outside the cube
-        raise ``ValueError`` with the row and the column, before the ledger is charged.
+        `geomdp.data.encode` maps columns with bounds to the cube.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         exact = rng is None and self.grid is not None

@@ -36,9 +36,7 @@ ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class GaussianRows:
-    """Gaussian noise on all T rows, calibrated to the l2 sensitivity of the whole vector.
-
-    This sensitivity does not depend on T, so the noise on a row does not depend on T either.
+    """Gaussian noise on all T rows for the l2 sensitivity of the whole vector, independent of T.
 
     Examples
     --------

@@ -445,10 +445,9 @@ class SparseSummary:
     def answer(self, query: SparseQuery) -> SparseAnswer:
         """Estimate the mean of `query` Q as <A Q, vector> / n. Every call is post-processing.
 
-        `value` estimates the sum of Q over the records, divided by n. It is unbiased if different
-        elements have different columns, and can lie outside [0, 1]. `noise_std` is the standard
-        deviation of the privacy noise in it. `distortion_std` is an upper bound on the standard
-        deviation of the projection error over random hash keys: sqrt(2 / T) ||Q||_2 under
+        `value` is unbiased if different elements have different columns, and can lie outside [0,
+        1]. `noise_std` is the standard deviation of the privacy noise in it. `distortion_std` is an
+        upper bound on that of the projection error over random hash keys: sqrt(2 / T) ||Q||_2 under
         replace-one. Under add/remove the number of records is private, so it uses the norm of the
         released vector; the mean of its square bounds the variance for every data set. A query that
         lists s elements takes O(s T / 64) hash evaluations.

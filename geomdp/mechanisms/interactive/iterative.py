@@ -106,7 +106,7 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         """Choose a query with a nearly largest gap |Q(D) - Q(H)| by the exponential mechanism.
 
         The choice is eps-DP: in real arithmetic for floats `truths` (|C|,), and on the computer for
-        exact `truths` and noise, which is compared exactly and has scales rounded up.
+        exact `truths` and noise.
         """
         estimates, scale = self.estimates(hypothesis), 2 / (n * epsilon) * ROUNDED_UP
         if not isinstance(noise, ExactNoise):
@@ -138,19 +138,15 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     ... )
     >>> queries.truths(np.array([0, 1, 1, 2]), 4)
     array([0.25, 0.75])
-    >>> queries.estimates(gd.mechanisms.MultiplicativeWeights(3).start(0.1)).round(3)
-    array([0.333, 0.667])
     """
 
     def __init__(self, queries: Sequence[AnyQuery]) -> None:
         queries = listed(queries, "queries")
         if len(queries) == 0:
             raise ValueError("queries must hold at least 1 query, got 0")
-        for query in queries:
-            require_type(query, LinearQuery, "every query")
-        first = _kind(queries[0])
         for position, query in enumerate(queries):
-            if _kind(query) != first:
+            require_type(query, LinearQuery, "every query")
+            if _kind(query) != _kind(queries[0]):
                 raise ValueError(
                     "queries must all be sparse, or all be dense with the same number of values: "
                     f"query {position} differs from query 0"
@@ -187,7 +183,7 @@ def _kind(query: LinearQuery) -> tuple[type, int | None]:
 class AllParities(Distinguisher[DenseQuery]):
     """All 2^d parities x -> (1 + (-1)^<S, x>) / 2 on {0, 1}^d, by fast Walsh-Hadamard transforms.
 
-    Elements x and sets S are whole numbers below 2^d. Their bits are the coordinates. A choice
+    Elements x and sets S are whole numbers below 2^d, whose bits are the coordinates. A choice
     takes O(d 2^d) time. The hypothesis must come from `MultiplicativeWeights`.
 
     Parameters
@@ -200,8 +196,6 @@ class AllParities(Distinguisher[DenseQuery]):
     >>> import numpy as np
     >>> import geomdp as gd
     >>> parities = gd.mechanisms.AllParities(2)
-    >>> parities.size
-    4
     >>> parities.query(0b11).values
     array([1., 0., 0., 1.])
     >>> parities.truths(np.array([0b00, 0b01, 0b11, 0b11]), 4)
@@ -315,8 +309,8 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
             total = epsilon / 2 + 2 * updates * step * math.expm1(min(step, 709.0))
             if total * ROUNDED_UP > epsilon:
                 raise ValueError(
-                    f"epsilon must be below about 4 ln(1/delta) for advanced composition, "
-                    f"got {epsilon} with delta {delta}"
+                    "epsilon must be below about 4 ln(1/delta) for advanced composition, got "
+                    f"{privacy}"
                 )
             return step
 
@@ -358,7 +352,7 @@ class IterativeConstruction(Generic[AnyQuery]):
 
     Privacy: the 2 B steps of eps0-DP are together eps-DP, or (eps, delta)-DP by advanced
     composition (IC-T4). If `epsilon_0` is stated, the guarantee is the composition of 2 B steps of
-    epsilon_0-DP (GEN-2, GEN-2a). B is then lowered, if necessary, to keep it at most `privacy`.
+    epsilon_0-DP (GEN-2, GEN-2a), and B is lowered, if necessary, to keep it at most `privacy`.
     `spent` is this guarantee, and `updates_allowed` is B. Without a seed the guarantee also holds
     on the computer: noise is compared and rounded exactly (X-GRID).
 
@@ -390,8 +384,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     ... )
     >>> round(mechanism.accuracy, 3)
     0.413
-    >>> records = np.zeros(100_000, dtype=int)
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release = mechanism.release(np.zeros(100_000, dtype=int), rng=0)  # the seed voids privacy
     >>> release.hypothesis.distribution.round(2)
     array([0.55, 0.16, 0.14, 0.14])
     """
@@ -445,10 +438,9 @@ class IterativeConstruction(Generic[AnyQuery]):
     def accuracy(self) -> float | None:
         """Bound on the error of every query of the class, with probability at least 1 - beta.
 
-        None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
-        The theorem assumes a valid bound of the rule; for `Median`, that its declared `fineness` is
-        true. Under add/remove it is None, because the number of records can differ from the n of
-        the hypotheses; the release states an accuracy if the stopping test ended the run.
+        None if the theorem does not cover the stated `alpha` and `epsilon_0`. For `Median`, its
+        declared `fineness` is assumed to be true. Under add/remove it is None, because the number
+        of records need not be n; the release states an accuracy if the stopping test ended the run.
         """
         return self._tested if self.adjacency is Adjacency.REPLACE_ONE else None
 
@@ -489,9 +481,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     ) -> IterativeRelease[AnyQuery]:
         """Run the construction on `records`, given in the form that the queries of the class take.
 
-        For the other parameters see `Mechanism.release`. ``ValueError`` if queries cannot be
-        evaluated on the records; nothing is paid. Other threads wait until a release ends.
-        ``RuntimeError`` if a query starts another release.
+        For the rest see `Mechanism.release`. Other threads wait until a release ends, and a query
+        that starts another release gets a ``RuntimeError``.
         """
         noise = ExactNoise() if rng is None else GeneratorNoise(rng)
         guarantee = Guarantee(

@@ -98,11 +98,11 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     1 - beta, every answer has an error of at most 3 alpha0. For fewer records than the theorem
     needs, state `alpha`, `epsilon_0` or both; then `accuracy` is None.
 
-    Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. A run uses a single NumericSparse with
-    queries of sensitivity 1/n, and has the same guarantee. If `epsilon_0` is stated, eps is
-    c epsilon_0 for pure DP, and epsilon_0 sqrt(8 c ln(2/delta)) for approximate DP. The number c of
-    updates is then lowered, if necessary, to keep the guarantee at most `privacy`. Without a seed
-    it also holds on the computer: answers of `ask` and comparisons are exact (X-GRID).
+    Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1, that of a single NumericSparse with
+    queries of sensitivity 1/n. If `epsilon_0` is stated, eps is c epsilon_0 for pure DP, and
+    epsilon_0 sqrt(8 c ln(2/delta)) for approximate DP, and c is lowered, if necessary, to keep it
+    at most that of `privacy`. Without a seed it also holds on the computer: answers of `ask` and
+    comparisons are exact (X-GRID).
 
     ``ValueError`` for parameters out of range, for a number of records other than n under
     replace-one, if `privacy` does not pay for one update of `epsilon_0`, or if n is too small for
@@ -142,8 +142,6 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     >>> answer = mechanism.ask(gd.workloads.DenseQuery([1.0, 0.0, 0.0]))
     >>> answer.above, round(answer.value, 2)
     (True, 0.65)
-    >>> mechanism.updates
-    1
     """
 
     def __init__(
@@ -213,9 +211,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
         None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if no hypothesis
-        of the rule agrees with an answer. For `Median`, the theorem assumes that the declared
-        `fineness` is true. Under add/remove, errors are against sums divided by n, and it is None
-        once the updates are used up, because the number of records need not be n.
+        of the rule agrees with an answer; under add/remove also once the updates are used up,
+        because the number of records need not be n. For `Median`, its declared `fineness` is
+        assumed to be true.
         """
         if self.guarantee.adjacency is Adjacency.ADD_REMOVE and self.halted:
             return None
@@ -257,10 +255,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def ask_truth(self, query: Query, truth: float | Fraction) -> Answer:
         """Answer one query from a given true answer `truth`, for teaching and audits.
 
-        The privacy claim assumes that `truth` changes by at most 1/n between neighbours. A
-        `Fraction` is exact; the rounding of a float can add to the change. Errors are those of
-        `ask`. ``ValueError`` also if `truth` is negative, not finite, or above 1 under replace-one,
-        or if the mechanism holds records; nothing is spent.
+        The privacy claim assumes that `truth` changes by at most 1/n between neighbours; only a
+        `Fraction` is exact. Errors are those of `ask`. ``ValueError`` also if `truth` is negative,
+        not finite, or above 1 under replace-one, or if the mechanism holds records.
         """
         if self._records is not None:
             raise ValueError("the mechanism holds records: use ask")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import plural, positive, real_number, require_type, whole
+from geomdp._validation import plural, real_number, require_type, whole
 from geomdp.mechanisms.base import warn_if_weak
 from geomdp.noise.scalar import ExactNumber, scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, shortcut_step_epsilon
@@ -39,30 +39,25 @@ class Answer(NamedTuple):
     >>> mechanism = gd.NumericSparse(threshold=100.0, cutoff=1, privacy=gd.PureDP(1.0), rng=0)
     >>> mechanism.ask(10.0)
     Answer(above=False, value=None)
-    >>> answer = mechanism.ask(200.0)
-    >>> answer.above, round(answer.value, 1)
-    (True, 169.3)
     """
 
     above: bool
     value: float | None = None
 
 
-# Noise scales of the sparse vector technique, for queries of sensitivity 1. All functions take the
-# number c of queries that may be found above the threshold (`cutoff`), and whether queries are
-# `monotone`.
+# Noise scales for queries of sensitivity 1, the number c of queries that may be found above the
+# threshold (`cutoff`), and `monotone` queries or others.
 
 #: Share of epsilon that NumericSparse spends on comparisons. The rest is spent on answers.
 COMPARISON_SHARE = 8 / 9
-#: Factor by which scales are rounded up, so that noise spends at most epsilon. Scales are computed
-#: in float64 with fewer than 32 roundings. Subtracting 8/9 of epsilon from epsilon makes earlier
-#: relative errors up to 9 times as large. The total relative error of a scale is below 2^-46.
+#: Factor by which scales are rounded up, so that noise spends at most epsilon. They are computed
+#: with fewer than 32 roundings, of which a subtraction makes earlier ones up to 9 times as large.
 ROUNDED_UP = 1 + 2.0**-46
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Laplace scales of the threshold, fresh for each query and answer, per unit of sensitivity.
+    """Laplace scales of the threshold, of each query and of each answer, per unit of sensitivity.
 
     `answer` is None if no value is released; `redraw`: whether the threshold noise is drawn again
     after each query found above.
@@ -93,11 +88,9 @@ def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 
 
 def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
-    """Scales for pure DP if threshold noise is drawn once (SV-LSL).
+    """Scales for pure DP if threshold noise is drawn once: 1 / e1 and 2 c / e2 (SV-LSL).
 
-    The noise is Lap(1/e1) on the threshold and Lap(2 c / e2) on each query (Lap(c / e2) if
-    `monotone`). The best split of eps = e1 + e2 has e2 / e1 = (2 c)^(2/3), or c^(2/3) if
-    `monotone`.
+    The best split of eps = e1 + e2 has e2 / e1 = (2 c)^(2/3). If `monotone`, c replaces 2 c.
     """
     reach = cutoff if monotone else 2 * cutoff
     first = privacy.epsilon / (1 + reach ** (2 / 3))
@@ -123,8 +116,8 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
     """Scales sqrt(32 c ln(2/delta)) / e of NumericSparse as printed (DISC-11).
 
-    For the threshold, e = sqrt(512) eps / (sqrt(512) + 1); for queries, half of it; for answers,
-    e = 2 eps / (sqrt(512) + 1).
+    e is sqrt(512) eps / (sqrt(512) + 1) for the threshold, half of it for queries, and
+    2 eps / (sqrt(512) + 1) for answers.
     """
     if privacy.epsilon > 1:  # the range of the shortcut composition behind the scales (GEN-2b)
         raise ValueError(f"epsilon must be at most 1, got {privacy.epsilon!r}")
@@ -151,7 +144,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
     """Compare queries with a noisy threshold until `cutoff` queries are found above it.
 
     A query with true answer x is found above the threshold T if x + Lap(D s_query) >= T + Lap(D
-    s_threshold), for the sensitivity D and the `scales` s. Only noise on T is kept (see `Scales`).
+    s_threshold), for the sensitivity D and the `scales` s.
     """
 
     threshold: float
@@ -173,21 +166,21 @@ class SparseVectorStream(NotCopied, abc.ABC):
             raise ValueError(f"threshold must be a finite number, got {self.threshold!r}")
         self.threshold = threshold
         self.cutoff = whole(self.cutoff, "cutoff")
-        self.sensitivity = positive(self.sensitivity, "sensitivity")
-        if not LEAST_SENSITIVITY <= self.sensitivity <= LARGEST_SENSITIVITY:
+        sensitivity = real_number(self.sensitivity)
+        if not LEAST_SENSITIVITY <= sensitivity <= LARGEST_SENSITIVITY:
             raise ValueError(
                 f"sensitivity must be from {LEAST_SENSITIVITY:g} to {LARGEST_SENSITIVITY:g}, got "
                 f"{self.sensitivity!r}: choose another unit for the queries"
             )
+        self.sensitivity = sensitivity
         check_privacy(self.privacy, PureDP, ApproxDP)
         check_range(self.privacy)
         checked_adjacency(self.adjacency)
         require_type(self.monotone, bool, "monotone")
         if self.monotone and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
-                "monotone must be False under replace-one: replacing a record can raise one "
-                "counting query and lower another; only under Adjacency.ADD_REMOVE can all queries "
-                "change in the same direction"
+                "monotone must be False under replace-one, where one query can rise and another "
+                "fall: use Adjacency.ADD_REMOVE"
             )
         self.scales = self._calibrate()
         self._answers: list[Answer] = []
@@ -240,10 +233,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
             return self._record(BELOW)
 
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
-        """Ask `queries` until they end or the mechanism halts.
-
-        If the true answer to one of them is refused, none is compared.
-        """
+        """Ask `queries` until they end or the mechanism halts; a bad one is refused before all."""
         with self._alone():
             self._require_running()
             truths = self._truths(queries)
@@ -292,34 +282,27 @@ class SparseVectorStream(NotCopied, abc.ABC):
             truth = query(self._records)
         else:
             raise ValueError("query must be a function of the records that the mechanism holds")
-        if not isinstance(truth, Real):
+        plain = _plain(truth) if isinstance(truth, Real) else math.nan
+        # A rounded answer could change by more than the sensitivity between neighbours. NaN is not
+        # equal to itself.
+        if plain != truth or not math.isfinite(real_number(plain)):
             raise ValueError(
-                "a query's true answer must be a number, and a query can be a function only where "
-                f"the mechanism holds records; got {type(truth).__name__}"
+                "a query's true answer must be a finite number below 2^1024 that is whole, a "
+                "fraction or exact in float64, and a query can be a function only where the "
+                f"mechanism holds records; got {type(truth).__name__}"
             )
-        plain = _plain(truth)
-        # A rounded answer could change by more than the sensitivity between neighbours.
-        if plain != truth and truth == truth:  # NaN is not equal to itself
-            raise ValueError(
-                "a query's true answer must be a whole number, a fraction or exact in float64, got "
-                f"{type(truth).__name__}"
-            )
-        if not math.isfinite(real_number(plain)):
-            raise ValueError("a query's true answer must be a finite number below 2^1024")
         return plain
 
     def _truths(
         self, queries: Sequence[StreamQuery] | FloatArray
     ) -> Sequence[ExactNumber] | npt.NDArray[Any]:
         if isinstance(queries, np.ndarray) and self._records is None:
-            kind, size = queries.dtype.kind, queries.dtype.itemsize
-            if kind not in "biuf" or size > 8 or queries.ndim != 1:
+            real = queries.dtype.kind in "biuf" and queries.dtype.itemsize <= 8
+            if not (real and queries.ndim == 1 and np.isfinite(queries).all()):
                 raise ValueError(
-                    "queries must be a one-dimensional array of numbers of at most 64 bits, got "
-                    f"{queries.dtype} of shape {queries.shape}"
+                    "queries must be a one-dimensional array of finite numbers of at most 64 bits, "
+                    f"got {queries.dtype} of shape {queries.shape}"
                 )
-            if not np.isfinite(queries).all():
-                raise ValueError("a query's true answer must be a finite number")
             return queries
         return [self._truth(query) for query in queries]
 
@@ -349,6 +332,9 @@ class AboveThreshold(SparseVectorStream):
     `NumericSparse` releases are correctly rounded. It cannot be copied, pickled or used in a forked
     process, which would use the same noise again.
 
+    ``ValueError`` for parameters of a wrong type or out of range; ``BudgetExhausted`` if the ledger
+    has too little budget left.
+
     Parameters
     ----------
     threshold : float
@@ -369,20 +355,11 @@ class AboveThreshold(SparseVectorStream):
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any record is read.
 
-    Raises
-    ------
-    ValueError
-        For parameters of a wrong type or out of range, and for `monotone` under replace-one.
-    BudgetExhausted
-        If the ledger has too little budget left.
-
     Examples
     --------
-    A simulation, since a seed voids privacy:
-
     >>> import geomdp as gd
     >>> mechanism = gd.AboveThreshold(threshold=100.0, privacy=gd.PureDP(1.0), rng=0)
-    >>> [mechanism.ask(count).above for count in (10.0, 20.0, 200.0)]
+    >>> [mechanism.ask(count).above for count in (10.0, 20.0, 200.0)]  # a simulation
     [False, False, True]
     >>> mechanism.halted
     True
@@ -393,8 +370,6 @@ class AboveThreshold(SparseVectorStream):
     >>> mechanism = gd.AboveThreshold(threshold=100.0, privacy=gd.PureDP(1.0), records=records)
     >>> mechanism.ask(lambda records: sum(age >= 500 for age in records)).above
     True
-    >>> mechanism
-    AboveThreshold(threshold=100, 1-DP, replace-one: 1 asked, 1 of at most 1 found above)
     """
 
     cutoff: int = field(init=False, default=1)
@@ -409,13 +384,11 @@ class AboveThreshold(SparseVectorStream):
 class Sparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold (SV-SP, SV-LSL).
 
-    The mechanism halts after `cutoff` queries found above. Under pure DP the threshold noise is
-    drawn once (Lyu-Su-Li, Algorithm 1). ``redraw=True`` chooses Dwork-Roth's Algorithm 2 instead,
-    which draws it again after each query found above, and needs more noise. Approximate DP always
-    uses Algorithm 2. For other parameters see `AboveThreshold`.
+    Under pure DP the threshold noise is drawn once (Lyu-Su-Li, Algorithm 1). ``redraw=True``
+    chooses Dwork-Roth's Algorithm 2, which draws it again after each query found above, and needs
+    more noise. Approximate DP always uses Algorithm 2. For the rest see `AboveThreshold`.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (eps <= 1), in real arithmetic.
-    Queries are as in `AboveThreshold`.
 
     Examples
     --------
@@ -423,8 +396,6 @@ class Sparse(SparseVectorStream):
     >>> mechanism = gd.Sparse(threshold=100.0, cutoff=2, privacy=gd.PureDP(1.0), rng=0)
     >>> [answer.above for answer in mechanism.ask_many([10.0, 200.0, 20.0, 300.0, 30.0])]
     [False, True, False, True]
-    >>> mechanism.halted
-    True
     """
 
     redraw: bool = False
@@ -440,11 +411,10 @@ class NumericSparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold and release their values (SV-NUM).
 
     This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values; for the
-    printed split see `PrintedNumericSparse`. The mechanism halts after `cutoff` queries found
-    above. For other parameters see `AboveThreshold`.
+    printed split see `PrintedNumericSparse`, and for the rest `AboveThreshold`.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), in real
-    arithmetic, for the queries of `AboveThreshold`.
+    arithmetic.
 
     Examples
     --------
@@ -466,8 +436,8 @@ class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed in Dwork-Roth for delta > 0 (DISC-11).
 
     For few queries, the noise on values exceeds the printed accuracy
-    (`bounds.upper.numeric_sparse_printed`) with a probability above the stated beta. Parameters are
-    as in `NumericSparse`, without `monotone`; `privacy` is an ApproxDP.
+    (`bounds.upper.numeric_sparse_printed`) with a probability above the stated beta. `privacy` is
+    an ApproxDP; there is no `monotone`.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), in real arithmetic.
 

@@ -18,8 +18,7 @@ from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_range
 from geomdp.workloads.base import DenseQuery, LinearQuery, SparseQuery
 
-#: Smallest accuracy alpha that may be asked for. At this accuracy the bounds of all rules are in
-#: the range of float64.
+#: Smallest accuracy alpha that may be asked for, where bounds of all rules are within float64.
 LEAST_ALPHA = 1e-100
 
 Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
@@ -199,14 +198,12 @@ MAX_NET_ENTRIES = 1 << 26
 
 
 def net_fineness(size: int, records: int, n_queries: int) -> float:
-    """Fineness of the net `net(size, records)` for q = `n_queries` queries with values in [0, 1].
+    """Fineness of `net(size, records)` for q = `n_queries` queries with values in [0, 1].
 
     For every data set, some row of the net answers all q queries with errors of at most the
-    fineness. With M = `size` and l = `records`, the result is the smaller of two bounds:
-
-    * sqrt(ln(2 q) / (2 l)), by Hoeffding's inequality for l records drawn from the data set.
-    * floor(M / 2) ceil(M / 2) / (M l), for any number of queries: the largest total variation
-      distance between a distribution and the nearest row.
+    fineness. With M = `size` and l = `records`, it is the smaller of sqrt(ln(2 q) / (2 l)), by
+    Hoeffding's inequality for l records drawn from the data set, and, for any q, of
+    floor(M / 2) ceil(M / 2) / (M l), the largest total variation distance from the nearest row.
 
     Examples
     --------
@@ -224,8 +221,8 @@ def net_fineness(size: int, records: int, n_queries: int) -> float:
 def net_size(n_queries: int, alpha: float) -> int:
     """Number l of records per candidate that makes `net` an alpha-net for q queries (BR-MED).
 
-    The result is l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`. Then for every data set,
-    some row of `net` answers all q queries with values in [0, 1] with errors of at most alpha.
+    l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`: for every data set, some row of `net`
+    answers all q queries with values in [0, 1] with errors of at most alpha.
 
     Examples
     --------
@@ -284,8 +281,6 @@ class Median:
     >>> import geomdp as gd
     >>> from geomdp.mechanisms.interactive.updates import net
     >>> rule = gd.mechanisms.Median(net(size=2, records=4), fineness=1 / 8)
-    >>> round(rule.bound(0.5), 2), rule.bound(1 / 8)
-    (2.32, inf)
     >>> hypothesis = rule.start(0.5)
     >>> hypothesis.update(gd.workloads.DenseQuery([1.0, 0.0]), answer=0.9)
     >>> hypothesis
@@ -297,13 +292,11 @@ class Median:
 
     def __post_init__(self) -> None:
         candidates = finite_array(self.candidates, "candidates", ndim=2)
-        if candidates.size == 0 or (candidates < 0).any():
-            raise ValueError("candidates must be non-empty rows of numbers that are at least 0")
         with np.errstate(over="ignore"):
-            sums = candidates.sum(axis=1)
-        if (np.abs(sums - 1) > 1e-9).any():
-            row = int(np.argmax(np.abs(sums - 1)))
-            raise ValueError(f"rows of candidates must sum to 1, row {row} sums to {sums[row]}")
+            wrong = (candidates < 0).any(axis=1) | (np.abs(candidates.sum(axis=1) - 1) > 1e-9)
+        if len(candidates) == 0 or wrong.any():
+            where = f"row {np.argmax(wrong)} is none" if len(candidates) else "got no row"
+            raise ValueError(f"rows of candidates must be distributions: {where}")
         object.__setattr__(self, "candidates", candidates)
         fineness = real_number(self.fineness)
         if not 0 <= fineness < math.inf:
@@ -350,15 +343,14 @@ class MedianHypothesis:
         keep = answers < median if answer < median else answers > median
         if not (self._alive & keep).any():
             raise UnfollowedAnswerError(
-                "no candidate is left: the net must be strictly finer than alpha, and the noise on "
-                "answers must be smaller than alpha"
+                "no candidate is left: net and noise must be strictly finer than alpha"
             )
         self._alive &= keep
 
 
 #: Number of updates after which rounding errors of the sum of the weights are removed.
 RENORMALISE_EVERY = 1024
-#: Place of the weight that all free slots share; 0, because `_assign` counts places that are not 0.
+#: Place of the weight that all free slots share.
 FREE = 0
 
 
@@ -553,10 +545,8 @@ def is_bounded(rule: UpdateRule[Any], alpha: float) -> bool:
 def checked_alpha(alpha: float) -> float:
     """The accuracy `alpha` as a float; ``ValueError`` unless it is from `LEAST_ALPHA` to 1."""
     number = real_number(alpha)
-    if not 0 < number <= 1:
-        raise ValueError(f"alpha must be above 0 and at most 1, got {alpha!r}")
-    if number < LEAST_ALPHA:
-        raise ValueError(f"alpha must be larger: at least {LEAST_ALPHA:g}, got {alpha!r}")
+    if not LEAST_ALPHA <= number <= 1:
+        raise ValueError(f"alpha must be from {LEAST_ALPHA:g} to 1, got {alpha!r}")
     return number
 
 
