@@ -43,13 +43,8 @@ def test_the_order_stops_where_asked():
     assert coarse.rest == 1.0
     few = farthest_points(points, euclidean, most=3)
     assert few.order.tolist() == whole.order[:3].tolist()
-
-
-def test_repeated_points_are_listed_once():
-    points = np.repeat(np.eye(3), 4, axis=0)
-    found = farthest_points(points, euclidean)
-    assert len(found.order) == 3
-    assert found.count(1e-9) == 3
+    repeated = farthest_points(np.repeat(np.eye(3), 4, axis=0), euclidean)
+    assert len(repeated.order) == repeated.count(1e-9) == 3
 
 
 @pytest.mark.parametrize(
