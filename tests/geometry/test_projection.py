@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from geomdp.bodies import Ball, Body, Ellipsoid, MissingOracle, VPolytope
-from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.geometry.projection import Projection, Projector, project
-from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly, SamplerOnly
 
 TIGHT = 1e-12
@@ -37,14 +35,19 @@ def spread(vertices: np.ndarray) -> float:
     return float(np.linalg.norm(vertices - vertices.mean(axis=0), axis=1).max())
 
 
-def check_certificate(vertices: np.ndarray, target: np.ndarray, result: Projection) -> None:
-    """The point is the weighted mean of atoms, and `gap` is at least the gap over all vertices."""
+def check_weights(vertices: np.ndarray, result: Projection, scale: float) -> None:
+    """The point is the weighted mean of atoms, up to rounding of numbers up to `scale`."""
     atoms = vertices if result.atoms is None else result.atoms
     keys, weights = np.array(list(result.weights)), np.array(list(result.weights.values()))
     assert (weights > 0).all()
     assert abs(weights.sum() - 1) <= 1e-12
+    assert np.linalg.norm(weights @ atoms[keys] - result.point) <= 1e-13 * scale
+
+
+def check_certificate(vertices: np.ndarray, target: np.ndarray, result: Projection) -> None:
+    """The weights give the point, and `gap` is at least the gap over all vertices."""
     scale = max(np.abs(vertices).max(), np.abs(target).max(), spread(vertices), 1e-300)
-    assert np.linalg.norm(weights @ atoms[keys] - result.point) <= 1e-12 * scale
+    check_weights(vertices, result, 10 * scale)
     gain = float(((vertices - result.point) @ (target - result.point)).max())
     assert gain <= result.gap + 1e-13 * scale**2
     assert result.gap >= 0
@@ -68,17 +71,6 @@ def test_gap_bounds_the_true_error(problem, tol: float) -> None:
     rough, exact = project(body, target, tol=tol), project(body, target, tol=TIGHT)
     slack = 1e-6 * (1 + spread(vertices))  # at least sqrt(exact.gap)
     assert np.linalg.norm(rough.point - exact.point) <= np.sqrt(rough.gap) + slack
-
-
-def test_a_search_without_listed_vertices_needs_few_extreme_points() -> None:
-    """For targets outside a ball around 0, the extreme point towards the target is the nearest.
-
-    Two extreme points give the centre, one is the nearest point, and one proves the gap.
-    """
-    target = np.array([3.0, -1.0, 2.0])
-    result = project(OracleOnly(Ball(3)), target, tol=TIGHT)
-    np.testing.assert_allclose(result.point, target / np.sqrt(14), rtol=1e-14)
-    assert result.iterations == 4
 
 
 @UNTIMED
@@ -153,12 +145,8 @@ def test_image_projection_is_the_projection_of_the_image() -> None:
         direct = project(VPolytope(vertices @ matrix.T), target, tol=TIGHT)
         for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
             result = Projector(body, matrix).nearest(target, tol=TIGHT)
-            assert result.point.shape == (12,)
             assert result.converged
-            atoms = vertices if result.atoms is None else result.atoms
-            keys = list(result.weights)
-            combined = np.array(list(result.weights.values())) @ atoms[keys]
-            assert np.allclose(combined, result.point, rtol=0, atol=1e-13)
+            check_weights(vertices, result, 1.0)
             assert np.linalg.norm(matrix @ result.point - direct.point) <= 1e-10
 
 
@@ -185,26 +173,17 @@ def test_error_of_the_jl_mechanism_is_bounded_by_its_noise(seed: int, d: int, si
 def test_many_targets_together_are_the_same_as_one_by_one(matrix) -> None:
     rng = np.random.default_rng(42)
     vertices = np.repeat(rng.standard_normal((60, 6)), 2, axis=0)
-    width = 6 if matrix is None else len(matrix)
-    targets = np.vstack(
-        [2 * rng.standard_normal((12, width)), 0.01 * rng.standard_normal((3, width))]
-    )
-    for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
+    image = np.eye(6) if matrix is None else matrix
+    targets = rng.standard_normal((15, len(image))) * np.repeat([2, 0.01], [12, 3])[:, None]
+    for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices)), Ball(6)):
         projector = Projector(body, matrix)
+        assert projector.nearest_many(np.zeros((0, len(image)))) == []
         for target, found in zip(targets, projector.nearest_many(targets, tol=1e-12), strict=True):
             alone = projector.nearest(target, tol=1e-12)
-            image = np.eye(6) if matrix is None else matrix
             assert found.converged
-            assert np.linalg.norm(image @ (found.point - alone.point)) <= 1e-6
-            assert found.gap <= 1e-11
-
-
-def test_many_targets_on_closed_forms_and_none_at_all() -> None:
-    projector = Projector(Ball(3))
-    targets = np.array([[2.0, 0, 0], [0, 0.5, 0]])
-    found = projector.nearest_many(targets)
-    assert [result.point.tolist() for result in found] == [[1, 0, 0], [0, 0.5, 0]]
-    assert projector.nearest_many(np.zeros((0, 3))) == []
+            # Both lie within the roots of their gaps of the nearest point.
+            slack = np.sqrt(found.gap) + np.sqrt(alone.gap) + 1e-12
+            assert np.linalg.norm(image @ (found.point - alone.point)) <= slack
 
 
 TRIANGLE = VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
@@ -216,10 +195,7 @@ def start(weights: dict[int, float] | None, atoms: np.ndarray | None = None) -> 
 
 #: Messages, and calls that raise them: the body, and arguments of `project`.
 REFUSED = [
-    *[
-        ("target must", TRIANGLE, {"target": target})
-        for target in ([1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], [np.nan, 0.0], ["a", "b"])
-    ],
+    *[("target must", TRIANGLE, {"target": target}) for target in ([1.0], [[1.0, 2.0]], ["a", 1])],
     *[("tol must", TRIANGLE, {"tol": tol}) for tol in (0.0, -1e-8, np.nan, np.inf)],
     (r"vertex indices in 0\.\.2", TRIANGLE, {"warm_start": start({8: 1.0})}),
     *[
@@ -237,13 +213,10 @@ def test_bad_arguments_are_refused(message: str, body: Body, arguments) -> None:
         project(body, **({"target": [1.0, 2.0]} | arguments))
 
 
-@pytest.mark.parametrize("matrix", [np.eye(3), np.ones(2), np.full((1, 2), np.nan)])
-def test_bad_matrices_are_refused(matrix) -> None:
-    with pytest.raises(ValueError, match="matrix must"):
-        Projector(TRIANGLE, matrix)
-
-
-def test_a_body_without_points_is_refused() -> None:
+def test_what_no_projector_can_use_is_refused() -> None:
+    for matrix in (np.eye(3), np.ones(2), np.full((1, 2), np.nan)):
+        with pytest.raises(ValueError, match="matrix must"):
+            Projector(TRIANGLE, matrix)
     with pytest.raises(MissingOracle, match="project or extreme_point"):
         project(SamplerOnly(TRIANGLE), [1.0, 2.0])
     with pytest.raises(ValueError, match="targets must have shape"):
@@ -269,24 +242,16 @@ def families() -> dict[str, np.ndarray]:
     return {
         "gaussian": rng.standard_normal((100, 10)),
         "few points": rng.standard_normal((4, 10)),
-        "one point": rng.standard_normal((1, 3)),
         "same point": np.repeat(rng.standard_normal((1, 3)), 5, axis=0),
         "duplicates": np.repeat(base, 3, axis=0),
         "collinear": np.linspace(-1, 1, 30)[:, None] * rng.standard_normal(5),
         "plane": rng.standard_normal((40, 2)) @ rng.standard_normal((2, 7)),
-        "cube": CUBE,
         "2-way marginals": CUBE[:, PAIRS[:, 0]] * CUBE[:, PAIRS[:, 1]],
-        "2-way parities": (1 - 2 * CUBE)[:, PAIRS[:, 0]] * (1 - 2 * CUBE)[:, PAIRS[:, 1]],
         "prefixes": np.tril(np.ones((20, 20))),
-        "histogram": np.eye(12),
         "cross-polytope": np.vstack([np.eye(9), -np.eye(9)]),
         "signs": rng.choice([-1.0, 1.0], (80, 12)),
-        "sphere": base / np.linalg.norm(base, axis=1, keepdims=True),
         "lattice": rng.integers(0, 3, (100, 6)).astype(float),
-        "clusters 1e-6": np.vstack([base + 1e-6 * rng.standard_normal(base.shape) for _ in "abc"]),
-        "clusters 1e-12": np.vstack(
-            [base + 1e-12 * rng.standard_normal(base.shape) for _ in "abc"]
-        ),
+        "clusters": np.vstack([base + 1e-6 * rng.standard_normal(base.shape) for _ in "abc"]),
         "nearly flat": rng.standard_normal((60, 6)) * np.logspace(0, -8, 6),
     }
 
@@ -311,7 +276,7 @@ def targets(vertices: np.ndarray, seed: int) -> Iterator[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (1e-3, 0), (1e3, 0), (1e-3, 1), (1, 1e4)])
+@pytest.mark.parametrize(("scale", "shift"), [(1e3, 0), (1e-3, 1), (1, 1e4)])
 def test_relative_gap_of_1e_12_is_reached(name: str, scale: float, shift: float) -> None:
     plain = FAMILIES[name]
     offset = shift * np.random.default_rng(31).standard_normal(plain.shape[1])
@@ -323,44 +288,22 @@ def test_relative_gap_of_1e_12_is_reached(name: str, scale: float, shift: float)
         floor = 1e-14 * distance * (reach + np.abs(vertices).max())
         for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
             result = project(body, target, tol=1e-12)
-            atoms = vertices if result.atoms is None else result.atoms
-            weights = np.array(list(result.weights.values()))
-            assert (weights > 0).all()
-            assert abs(weights.sum() - 1) <= 1e-12
-            combined = weights @ atoms[list(result.weights)]
-            assert np.linalg.norm(combined - result.point) <= 1e-13 * (
-                distance + np.abs(vertices).max()
-            )
+            check_weights(vertices, result, distance + np.abs(vertices).max())
             gain = ((vertices - result.point) @ (target - result.point)).max()
             assert gain <= 1e-12 * reach**2 + floor
             assert result.gap <= 1e-12 * reach**2 + floor
             assert result.iterations <= 40 * (vertices.shape[1] + 1)
 
 
-def test_workload_polytope_agrees_with_its_listed_answers() -> None:
-    workload = Parities(7, 2)
-    rng = np.random.default_rng(39)
-    truth = workload.answers(workload.universe.sample(50, rng))
-    listed, implicit = VPolytope(explicit_answers(workload)), WorkloadPolytope(workload)
-    for size in (0.01, 0.3, 3.0):
-        target = truth + size * rng.standard_normal(21)
-        first, second = (project(body, target, tol=1e-12) for body in (listed, implicit))
-        assert first.converged
-        assert second.converged
-        assert np.linalg.norm(first.point - second.point) <= 1e-10
-
-
-@pytest.mark.parametrize("tol", [1e-6, 1e-10])
-@pytest.mark.parametrize("where", ["far", "near", "boundary", "just inside", "inside"])
-def test_smooth_bodies_by_oracle(where: str, tol: float) -> None:
+@pytest.mark.parametrize("factor", [10, 1.1, 1, 0.99, 0.3])
+def test_smooth_bodies_by_oracle(factor: float) -> None:
     rng = np.random.default_rng(34)
     body = Ellipsoid(np.diag(np.logspace(0, -2, 12)))
     edge = body.extreme_point(rng.standard_normal((1, 12)))[0]
-    factor = {"far": 10, "near": 1.1, "boundary": 1, "just inside": 0.99, "inside": 0.3}[where]
-    result = project(body, factor * edge, tol=tol)
+    result = project(body, factor * edge, tol=1e-10)
     assert result.converged
     assert body.contains(result.point[None])[0]
-    if where == "inside":
+    if factor == 0.3:
         assert np.array_equal(result.point, factor * edge)
     residual = factor * edge - result.point
     gap = float(body.support(residual[None])[0] - residual @ result.point)
