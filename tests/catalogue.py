@@ -231,7 +231,7 @@ BODIES: tuple[BodyCase, ...] = (
              "support gauge facets cvxpy_constraints", LINEAR_PROGRAM),
     BodyCase("difference known by extreme points",
              enlarged(gb.Difference(WorkloadPolytope(Parities(4, 2)))), 6, "support",
-             LINEAR_PROGRAM),
+             LINEAR_PROGRAM, membership=False),
     BodyCase("symmetric hull of a polytope off 0",
              lambda s: SymmetricHull(gb.VPolytope(s * (cube(3) @ TALL.T + 3))), 4,
              LISTED + " gauge facets", LINEAR_PROGRAM),
@@ -241,7 +241,7 @@ BODIES: tuple[BodyCase, ...] = (
     BodyCase("symmetrised box", lambda s: gb.SymmetrisedBox(s * np.array([1.0, 2, 0.5])), 3,
              FACETED, volume=4, spread=(1 + 4 + 0.25) / 4),
     BodyCase("workload polytope", enlarged(WorkloadPolytope(MarginalTables([2, 3, 2], 2))), 9,
-             "support", LINEAR_PROGRAM),
+             "support", LINEAR_PROGRAM, membership=False),
     BodyCase(
         "ball cut by a cube and slabs",
         lambda s: gb.Intersection(

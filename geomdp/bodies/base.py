@@ -346,11 +346,6 @@ class Body(abc.ABC):
         """Whether the construction of the body K shows that K = -K."""
         return False
 
-    @property
-    def finitely_generated(self) -> bool:
-        """Whether the body is known to be the hull of finitely many points."""
-        return self.implements(Body.vertex_list)
-
     def implements(self, verb: Verb) -> bool:
         """Whether the body has its own version of `verb`, a method of `Body`.
 

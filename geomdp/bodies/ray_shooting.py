@@ -1,7 +1,6 @@
 """Where rays leave a polytope given by its vertices, and through which facet (X-RAY, JL-DEF).
 
-`RayShooter` shoots rays in hulls of listed vertices; `OracleShooter` finds the vertices on demand.
-`PolytopeByRays` derives gauges, facets and chords of bodies from them.
+`RayShooter` shoots rays; `VertexGauge` derives gauges, facets and chords of bodies from it.
 
 The body in R^m is conv(v_i) with 0 inside, conv(+-v_i), or K - K for K = conv(v_i). The normal z of
 the facet through which a ray p + t u leaves conv(+-v_i) solves
@@ -33,16 +32,15 @@ represent K - K, although K - K can have almost N^2 vertices.
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace, off_hull, off_span
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, off_span
 from geomdp.bodies.linear_programs import ConicProgram, SolverError
 
 #: Largest amount by which a bound 1 is lowered to break ties.
@@ -129,12 +127,6 @@ class RayShooter:
         left = np.maximum(0.0, 1 - np.einsum("bm,bm->b", normals, points))
         return Exits(left / reach, normals, converged)
 
-    def height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
-        """Support function (b,), from the largest and smallest products with vertices (b,)."""
-        if self.section:
-            return largest - smallest
-        return np.maximum(largest, -smallest) if self.lower == 1 else largest
-
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
         """The facet normal (R,), by the dual of max {t : p + t u = sum w_i c_i, sum w = 1}."""
         columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
@@ -218,70 +210,6 @@ def first_facet(
     return basis, signs
 
 
-# Ray shooting with extreme points found on demand (column generation). A ray is shot in the hull of
-# the known extreme points, and meets a facet with normal z. If the extreme point of the body in
-# direction z is not beyond, this is part of a facet of the body. Otherwise the point joins the
-# known points, which are kept from call to call, and the ray is shot again.
-
-#: A facet {<z, x> = 1} of the known hull is one of the body if <z, x> <= 1 + BEYOND on the body.
-BEYOND = 1e-10
-#: Largest number of rounds, after which rays have not converged; a few dozen usually suffice.
-ROUNDS = 2000
-
-
-@dataclass(eq=False)
-class OracleShooter:
-    """Ray shooting at a target derived from `body`, in coordinates of `frame`; `build` makes the
-    shooter of the known points, to which calls add, so it is not thread safe.
-    """
-
-    body: Body
-    frame: AffineHull
-    build: Callable[[FloatArray], RayShooter]
-
-    def __post_init__(self) -> None:
-        self._points = self.frame.coordinates(independent_points(self.body))
-        self._shooter = self.build(self._points)
-
-    def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
-        apart = points.any(axis=1)
-        if apart.any():
-            # A ray can start only inside the known polytope, so first make it contain `points`.
-            self._shoot(np.zeros_like(points[apart]), points[apart], enough=1.0)
-        return self._shoot(points, directions, enough=np.inf)
-
-    def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
-        """Exits from the target; times of `enough` or later may be too early."""
-        found = self._shooter.exits(points, directions)
-        unproved = found.converged & (found.times < enough)
-        for _ in range(ROUNDS):
-            rays = np.flatnonzero(unproved)
-            if not len(rays):
-                return found
-            unproved[rays] = self._learn(found.normals[rays])
-            rays = np.flatnonzero(unproved)
-            again = self._shooter.exits(points[rays], directions[rays])
-            found.times[rays], found.normals[rays] = again.times, again.normals
-            found.converged[rays] = again.converged
-            unproved[rays] = again.converged & (again.times < enough)
-        found.converged[unproved] = False
-        return found
-
-    def _learn(self, normals: FloatArray) -> BoolArray:
-        """Add extreme points beyond the facets with `normals` (b, r); whether each has one (b,)."""
-        directions = normals @ self.frame.basis.T
-        best = self.frame.coordinates(self.body.extreme_point(directions))
-        worst = self.frame.coordinates(self.body.extreme_point(-directions))
-        largest = np.einsum("br,br->b", best, normals)
-        smallest = np.einsum("br,br->b", worst, normals)
-        beyond = self._shooter.height(largest, smallest) > 1 + BEYOND
-        if beyond.any():
-            points = np.vstack([self._points, best[beyond], worst[beyond]])
-            self._points = np.unique(points, axis=0)
-            self._shooter = self.build(self._points)
-        return np.asarray(beyond)
-
-
 def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m); ``ValueError`` if there are fewer."""
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
@@ -316,7 +244,7 @@ def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
 class VertexGauge:
     """Gauge, facets and chords of a polytope about 0, in the span of orthonormal `basis` (m, r)."""
 
-    def __init__(self, basis: FloatArray, build: Callable[[], RayShooter | OracleShooter]) -> None:
+    def __init__(self, basis: FloatArray, build: Callable[[], RayShooter]) -> None:
         self._basis = basis
         self._shooter = build() if basis.shape[1] else None
 
@@ -357,41 +285,3 @@ class VertexGauge:
             backward, high[along] = np.split(both.times, 2)
             low[along] = -backward
         return low, high
-
-
-class PolytopeByRays(Body):
-    """A polytope that computes membership, separation and chords by ray shooting."""
-
-    @property
-    @abc.abstractmethod
-    def _centre(self) -> FloatArray:
-        """A point (m,) in the relative interior."""
-
-    @property
-    @abc.abstractmethod
-    def _about_centre(self) -> VertexGauge:
-        """Gauge of the body shifted by -`_centre`, in the basis of the body's affine hull."""
-
-    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the gauge of the body shifted by -`_centre` is at most 1 + `tolerance`."""
-        hull = self.affine_hull()
-        inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
-        within = (points[inside] - self._centre) @ hull.basis
-        inside[inside] = self._about_centre.solve(within).gauges <= 1 + tolerance
-        return inside
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        """Bounded by the facet on the ray from `_centre`, or orthogonal to the affine hull."""
-        basis = self.affine_hull().basis
-        within = (point - self._centre) @ basis
-        residual = point - self._centre - basis @ within
-        if np.linalg.norm(residual) > RANK_TOLERANCE * self.radius():
-            return Halfspace(residual, float(self.support(residual[None])[0]))
-        found = self._about_centre.solve(within[None])
-        if found.gauges[0] <= 1 + MEMBERSHIP_TOLERANCE:
-            return None
-        normals = found.normals @ basis.T
-        return Halfspace(normals[0], float(self.support(normals)[0]))
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._about_centre.span_chord(points - self._centre, directions)

@@ -5,7 +5,7 @@ neighbour body, and a proof that a body supplied for noise contains it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,17 +15,10 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks, svec
 from geomdp._typing import FloatArray
 from geomdp._validation import require_type
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle, Verb, checked_body
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.point_sets import can_triangulate, hull_vertices
 from geomdp.bodies.products import LinearImage, Product
-from geomdp.bodies.ray_shooting import (
-    OracleShooter,
-    PolytopeByRays,
-    RayShooter,
-    VertexGauge,
-    independent_points,
-)
 from geomdp.bodies.simplices import Simplex
 from geomdp.bodies.spectral import Spectraplex, SymmetricSpectral
 from geomdp.bodies.symmetrised import Scaled, difference_body, symmetric_hull
@@ -189,11 +182,8 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadPolytope(PolytopeByRays):
-    """conv{Q(x) : x in the universe} in R^m, from `extreme_answers` of the workload Q instead of a
-    list; on a finite universe, rays find further answers until they hit facets of the body (JL-DEF,
-    X-RAY).
-    """
+class WorkloadPolytope(Body):
+    """conv{Q(x) : x in the universe} in R^m, from `extreme_answers` of the workload Q (JL-DEF)."""
 
     workload: Workload
 
@@ -206,27 +196,6 @@ class WorkloadPolytope(PolytopeByRays):
 
     def _summary(self) -> str:
         return f"of {self.workload!r}"
-
-    @property
-    def finitely_generated(self) -> bool:
-        return self.workload.universe.size is not None
-
-    def implements(self, verb: Verb) -> bool:
-        """Membership, separation and chords need a finite universe."""
-        by_facets = verb in (Body.contains, Body.separate, Body.chord)
-        return super().implements(verb) and (self.finitely_generated or not by_facets)
-
-    @cached_property
-    def _centre(self) -> FloatArray:
-        """The mean of r + 1 affinely independent extreme points, so a relative inner point."""
-        if not self.finitely_generated:
-            raise MissingOracle(self, "chord", "a finite universe")
-        return np.asarray(independent_points(self).mean(axis=0))
-
-    @cached_property
-    def _about_centre(self) -> VertexGauge:
-        frame = AffineHull(self._centre, self.affine_hull().basis)
-        return VertexGauge(frame.basis, lambda: OracleShooter(self, frame, RayShooter.hull))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.workload.extreme_answers(directions)

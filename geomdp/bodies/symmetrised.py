@@ -25,7 +25,7 @@ from geomdp.bodies.base import (
     cp,
     freeze,
 )
-from geomdp.bodies.ray_shooting import OracleShooter, RayShooter, VertexGauge
+from geomdp.bodies.ray_shooting import RayShooter, VertexGauge
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,8 @@ class OfBody(Body):
 
 @dataclass(frozen=True, eq=False)
 class Symmetrised(OfBody):
-    """Base class of `Difference` and `SymmetricHull`, which shoot rays at facets from the N
-    vertices of K, O(N r) per pivot in dimension r without the N^2 differences (X-RAY, JL-DEF), or
-    else from extreme points of K by column generation.
+    """Base class of `Difference` and `SymmetricHull`, which shoot rays at facets from the N listed
+    vertices of K, O(N r) per pivot in dimension r without the N^2 differences (X-RAY, JL-DEF).
     """
 
     symmetric = True
@@ -73,15 +72,10 @@ class Symmetrised(OfBody):
     @cached_property
     def _gauge(self) -> VertexGauge:
         frame = self._frame()
-
-        def build() -> RayShooter | OracleShooter:
-            if self.body.implements(Body.vertex_list):
-                return self._shooter(frame.coordinates(self.body.vertex_list()))
-            if self.body.finitely_generated:
-                return OracleShooter(self.body, frame, self._shooter)
-            raise MissingOracle(self, "gauge", "vertex_list or finitely many extreme points of K")
-
-        return VertexGauge(frame.basis, build)
+        if not self.body.implements(Body.vertex_list):
+            raise MissingOracle(self, "gauge", "listed vertices of K")
+        points = frame.coordinates(self.body.vertex_list())
+        return VertexGauge(frame.basis, lambda: self._shooter(points))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         return self.facets(points).gauges
@@ -106,7 +100,7 @@ class Difference(Symmetrised):
     """The difference body K - K = {x - y : x, y in K}, for any K with a support function.
 
     `difference_body` returns a closed form instead if there is one. Gauge, membership and chords
-    need a K with listed vertices or with finitely many extreme points.
+    need a K with listed vertices.
 
     Parameters
     ----------

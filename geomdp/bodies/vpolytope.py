@@ -33,7 +33,7 @@ from geomdp.bodies.point_sets import (
     triangulate,
     whole_cones,
 )
-from geomdp.bodies.ray_shooting import PolytopeByRays, RayShooter, VertexGauge
+from geomdp.bodies.ray_shooting import RayShooter, VertexGauge
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +82,14 @@ class HullOfPoints(Body):
         return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
 
 
-#: Tolerance for the gap in `separate`, in units of s^2, s the largest distance of a vertex from
-#: the mean. Targets within 500 s have smaller gaps, so the search ends when a hyperplane separates
-#: the target, it is reached, or after some rounds.
-ANY_GAP = 1e3
+#: Tolerances for the gap in the two searches of `separate`, in units of s^2, s the largest distance
+#: of a vertex from the mean: the first stops once it decides, for targets within 500 s, the second
+#: when the nearest point is known up to rounding.
+ANY_GAP, LEAST_GAP = 1e3, 1e-20
 
 
 @dataclass(frozen=True, eq=False)
-class VPolytope(HullOfPoints, PolytopeByRays):
+class VPolytope(HullOfPoints):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
     Support and extreme points are matrix products, O(N m) per direction; ties go to the first
@@ -135,6 +135,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
 
     @cached_property
     def _about_centre(self) -> VertexGauge:
+        """Gauge of the body shifted by -`_centre`, a relative inner point."""
         basis = self._hull.basis
         return VertexGauge(basis, lambda: RayShooter.hull((self.vertices - self._centre) @ basis))
 
@@ -164,21 +165,37 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return VertexColumns(self.vertices)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """If the search neither separates nor reaches the point, rays decide, as in `contains`."""
-        # Compiled code is slow to import.
-        from geomdp.bodies.column_generation import search
+        """A search that stops early, then one to the nearest point if the first decides nothing."""
+        from geomdp.bodies.column_generation import search  # compiled code is slow to import
 
-        columns = self._columns
-        if columns.scale > RANK_TOLERANCE * self.radius():
-            found = search(columns, point, ANY_GAP)
-            if found.reached:
-                return None
-            residual = point - columns.centre - found.weights @ columns.offsets(found.keys)
-            offset = float(self.support(residual[None])[0])
-            beyond = float(residual @ point) - offset
-            if beyond > MEMBERSHIP_TOLERANCE * self.radius() * float(np.linalg.norm(residual)):
-                return Halfspace(residual, offset)
-        return super().separate(point)
+        columns, start = self._columns, None
+        if columns.scale <= RANK_TOLERANCE * self.radius():  # a single point
+            return self._cut(point, columns.centre)
+        for gap in (ANY_GAP, LEAST_GAP):
+            found = search(columns, point, gap, start)
+            start = found.keys, found.weights
+            nearest = columns.centre + found.weights @ columns.offsets(found.keys)
+            cut = None if found.reached else self._cut(point, nearest)
+            if found.reached or cut is not None:
+                return cut
+        return None
+
+    def _cut(self, point: FloatArray, near: FloatArray) -> Halfspace | None:
+        """The halfspace with normal `point` - `near`; None if the point is not clearly beyond."""
+        normal = point - near
+        offset = float(self.support(normal[None])[0])
+        slack = MEMBERSHIP_TOLERANCE * self.radius() * float(np.linalg.norm(normal))
+        return Halfspace(normal, offset) if float(normal @ point) - offset > slack else None
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the gauge of the body shifted by -`_centre` is at most 1 + `tolerance`."""
+        inside = ~off_hull(points, self._hull, max(tolerance, RANK_TOLERANCE) * self.radius())
+        within = (points[inside] - self._centre) @ self._hull.basis
+        inside[inside] = self._about_centre.solve(within).gauges <= 1 + tolerance
+        return inside
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._about_centre.span_chord(points - self._centre, directions)
 
     def affine_hull(self) -> AffineHull:
         return self._hull
