@@ -110,10 +110,6 @@ class ReedSolomon:
             words = (words * points + column[:, None]) % self.prime
         return words.astype(np.int64)
 
-    def sample(self, n: int, rng: np.random.Generator) -> IntArray:
-        """`n` independent uniform words."""
-        return self.evaluate(rng.integers(self.prime, size=(n, self.degree)))
-
 
 def prime_at_most(number: int) -> int:
     """The largest prime that is at most `number`, which is at least 2."""

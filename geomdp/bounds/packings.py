@@ -210,51 +210,6 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
     return found.order
 
 
-def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Row numbers, ascending, of a largest subset of `points` (N, k) `separation` or more apart: a
-    largest clique (JL-L7), by branch and bound with greedy colourings (Tomita and Seki 2003).
-    """
-    apart = np.array([metric.norm(points - point) >= separation for point in points])
-    adjacency = apart & apart.T
-    # Vertices of large degree come first: a greedy colouring then usually needs fewer colours.
-    order = np.argsort(-adjacency.sum(axis=1), kind="stable")
-    matrix = adjacency[np.ix_(order, order)]
-    np.fill_diagonal(matrix, False)
-    # Bit v of masks[u] says whether u and v are adjacent.
-    masks = [sum(1 << int(v) for v in np.flatnonzero(row)) for row in matrix]
-    return np.sort(order[_expand(masks, [], (1 << len(masks)) - 1, [])])
-
-
-def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int]) -> list[int]:
-    """A largest clique of `chosen` and some `candidates`, or `best` if no such clique is larger."""
-    if not candidates:
-        return chosen if len(chosen) > len(best) else best
-    for vertex, colours in reversed(_colouring(masks, candidates)):
-        # `vertex` and the vertices that the loop has not reached have `colours` colours, and a
-        # clique has at most one vertex of each. So if the condition holds, no clique that can still
-        # be found is larger than `best`.
-        if len(chosen) + colours <= len(best):
-            break
-        best = _expand(masks, [*chosen, vertex], candidates & masks[vertex], best)
-        candidates &= ~(1 << vertex)
-    return best
-
-
-def _colouring(masks: list[int], candidates: int) -> list[tuple[int, int]]:
-    """The candidates in the order of a greedy colouring, each with its colour 1, 2, ..."""
-    coloured: list[tuple[int, int]] = []
-    colour = 0
-    while candidates:
-        colour += 1
-        free = candidates
-        while free:
-            vertex = (free & -free).bit_length() - 1
-            coloured.append((vertex, colour))
-            candidates &= ~(1 << vertex)
-            free &= ~(1 << vertex) & ~masks[vertex]
-    return coloured
-
-
 def farthest_answers(
     answers: FloatArray, metric: Metric, *, most: int, least: float = 0.0
 ) -> FarthestPoints:
@@ -300,28 +255,11 @@ def single_elements(
     return Packing(workload, elements[rows], np.arange(len(rows))[:, None], origin)
 
 
-def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, int]:
-    """The largest n that a prefix of N >= 3 data sets excludes, and N; (0, 0) if none does."""
-    # The first N data sets have answers at least radii[N - 1] apart, and any two are taken to be
-    # `size` replacements apart, which is the most possible.
-    counts = np.arange(3, len(radii) + 1)
-    reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])
-    copies = np.maximum(np.ceil(reach / size) - 1, 0.0)
-    shares = radii[2:] / problem.required_separation
-    values = np.where(shares >= 1, np.floor(copies * size * shares), 0.0)
-    if values.max(initial=0.0) < 1:
-        return 0, 0
-    return int(values.max()), int(counts[values.argmax()])
-
-
 # Search over multisets of elements. Each packing found is certified, so a poor search gives a weak
 # bound, but never a false bound.
 
 #: Largest number of answers of elements in memory: 2^24 float64 numbers take 128 MB.
 MAX_ANSWERS = 1 << 24
-#: If there are at most `CLIQUE_ELEMENTS` elements, a largest clique is computed for each of up to
-#: `CLIQUE_SCALES` separations.
-CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
 #: Largest size of multisets that is tried, and number of sizes in a row without progress after
 #: which the search stops.
 LARGEST_SIZE, PATIENCE = 1 << 10, 3
@@ -400,7 +338,7 @@ def packing_search(
     require_type(workload, Workload, "workload")
     require_type(effort, Effort, "effort")
     search = _Search(workload, problem, effort, np.random.default_rng(rng))
-    packings = [*search.singles(), *search.all_multisets()]
+    packings = [search.singles(), *search.all_multisets()]
     return certify(packings, epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)
 
 
@@ -415,28 +353,10 @@ class _Search:
         self.elements = elements_or_sample(workload, most, rng)
         self.answers = workload.evaluate(self.elements)
 
-    def singles(self) -> list[Packing]:
-        """Packings of one-record data sets: a greedy prefix and, for few elements, a clique."""
-        found = [self._greedy(self.answers, 1)]
-        if len(self.elements) <= CLIQUE_ELEMENTS:
-            found.append(self._best_clique())
-        origin = "search over elements"
-        return [single_elements(self.workload, self.elements, rows, origin) for rows in found]
-
-    def _best_clique(self) -> IntArray:
-        """Rows of the clique, of those for `CLIQUE_SCALES` distances, that excludes the most."""
-        norm = self.problem.metric.norm
-        pairs = np.array([norm(self.answers - answer) for answer in self.answers])
-        scales = np.unique(pairs[pairs >= self.problem.required_separation])
-        # If no clique excludes a record, return one row. `certify` refuses one row and says why.
-        best, furthest = np.zeros(1, dtype=np.int64), 0
-        places = np.linspace(0, len(scales) - 1, CLIQUE_SCALES).astype(np.int64)
-        for scale in np.unique(scales[places]) if len(scales) else scales:
-            rows = exact_separated(self.answers, self.problem.metric, float(scale))
-            value = best_prefix(np.full(len(rows), scale), 1, self.problem)[0]
-            if value > furthest:
-                best, furthest = rows, value
-        return best
+    def singles(self) -> Packing:
+        """A packing of one-record data sets."""
+        rows = self._greedy(self.answers, 1)
+        return single_elements(self.workload, self.elements, rows, "search over elements")
 
     def all_multisets(self) -> list[Packing]:
         """Packings of growing size, until `PATIENCE` sizes in a row exclude nothing more."""
@@ -472,10 +392,17 @@ class _Search:
         return Packing(self.workload, self.elements, spread, "search over multisets")
 
     def _greedy(self, points: FloatArray, size: int) -> IntArray:
-        """The best prefix of the greedy order; one row if no prefix excludes a record."""
-        least, most = self.problem.required_separation, self.effort.datasets
-        found = farthest_answers(points, self.problem.metric, most=most, least=least)
-        return found.order[: max(1, best_prefix(found.radii, size, self.problem)[1])]
+        """The prefix of the greedy order that excludes the most; one row if none excludes any n."""
+        problem, most = self.problem, self.effort.datasets
+        required = problem.required_separation
+        found = farthest_answers(points, problem.metric, most=most, least=required)
+        # The first N data sets have answers at least radii[N - 1] apart, and any two are taken to
+        # be `size` replacements apart, which is the most possible.
+        counts = range(3, len(found.radii) + 1)
+        reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])
+        copies = np.maximum(np.ceil(reach / size) - 1, 0.0)
+        values = np.floor(copies * size * found.radii[2:] / required)
+        return found.order[: counts[int(values.argmax())] if values.max(initial=0.0) >= 1 else 1]
 
 
 # Local search: replace single records so that the answers of a packing move apart.

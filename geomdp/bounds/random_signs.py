@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import IntArray
 from geomdp._validation import positive, probability, whole
 from geomdp.bounds.certificates import (
     MARGIN,
     PackingFamily,
-    cover,
     covering_bound,
     excluded_records,
     packing_rung,
@@ -84,8 +83,6 @@ def log_whole(log_count: float) -> float:
 
 #: Default for the largest probability, over the signs, that a bound fails.
 FAILURE = 1e-6
-#: Largest numbers of signs and of pairs of sets that `check_sample` draws.
-SAMPLED_SIGNS, SAMPLED_PAIRS = 1 << 21, 8
 
 
 @dataclass(frozen=True)
@@ -141,49 +138,12 @@ class RandomSignSets(PackingFamily):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        said = (
+        return (
             "the signs are independent and uniform on at least "
             f"e^{rounded_up(self.sets.log_universe)} elements; for sets of {self.size} elements, "
             "all pairs are separated with probability at least "
-            f"1 - {rounded_up(self.failure)} over the signs (union bound), not checked pair by pair"
+            f"1 - {rounded_up(self.failure)} over the signs (union bound), not checked by pairs",
         )
-        pairs = self.sampled_pairs
-        if pairs == 0:
-            return (said,)
-        return (said, f"sampled check: {pairs} random pairs of sets of {self.size} are separated")
-
-    @property
-    def sampled_pairs(self) -> int:
-        """Number of pairs of data sets that `check_sample` draws."""
-        if self.sets.code is None:
-            return 0
-        return min(SAMPLED_PAIRS, SAMPLED_SIGNS // (2 * self.size * self.queries))
-
-    def signs(self, element: int) -> FloatArray:
-        """Signs (k,) of the queries at one element: the answers of the element."""
-        draws = np.random.default_rng([self.seed, element]).integers(2, size=self.queries)
-        return np.asarray(2.0 * draws - 1)
-
-    def check_sample(self) -> None:
-        """Draw pairs of sets and the signs; ``ValueError`` if two answers are closer than
-        `separation`, which has a probability of at most `failure`.
-        """
-        if self.sets.code is None:
-            return
-        rng = np.random.default_rng([self.seed, self.size, self.queries])
-        least = self.separation(MEAN_L2)
-        for _ in range(self.sampled_pairs):
-            first, second = self.sets.elements(self.sets.code.sample(2, rng))
-            # Equal words of the code give the same set, so there is no pair to check.
-            if (first == second).all():
-                continue
-            total = np.zeros(self.queries)
-            for x, y in zip(first, second, strict=True):
-                if x != y:
-                    total += self.signs(int(x)) - self.signs(int(y))
-            found = math.sqrt(float(total @ total) / self.queries) / self.size
-            if found < least:
-                raise ValueError(f"two sampled sets are {found:.6g} apart, below {least:.6g}")
 
     def document(self) -> dict[str, Any]:
         return {
@@ -273,7 +233,7 @@ def random_sign_bound(
     failure : float
         Largest probability, over the signs, that the bound does not hold.
     seed : int
-        Seed of the signs. Signs are drawn for sampled checks only.
+        Seed of the signs, of which the checker of the certificate draws a sample.
 
     Examples
     --------
@@ -293,10 +253,7 @@ def random_sign_bound(
     for size in sizes:
         found = _best_sets(queries, log_universe, size, problem, share, seed)
         families += [] if found is None else [found]
-    used = cover(packing_rung(family, problem) for family in families)
-    for rung in used:
-        rung.family.check_sample()
-    return covering_bound(used, problem)
+    return covering_bound([packing_rung(family, problem) for family in families], problem)
 
 
 def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import itertools
 import math
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,7 +25,7 @@ from geomdp.bounds.checker.reading import (
 # Codes with a proved minimum distance: Reed-Solomon codes and binary linear codes.
 
 Bits = npt.NDArray[np.int64]
-#: Largest number of pairs of data sets drawn from a packing, and of operations on these pairs.
+#: Largest number of pairs of sets drawn under random signs, and of operations on these pairs.
 PAIRS, DRAWS = 8, 1 << 22
 #: Relative rounding error allowed in the few operations of a closed form.
 SLACK = 1e-13
@@ -98,12 +97,6 @@ def generators_of(part: Part) -> Bits:
     return rows
 
 
-def word_of(generators: Bits, symbol: int) -> Bits:
-    """The sum modulo 2 of the generators that the bits of `symbol` choose."""
-    chosen = [row for i, row in enumerate(generators) if symbol >> i & 1]
-    return np.asarray(np.sum([np.zeros_like(generators[0]), *chosen], axis=0) % 2)
-
-
 def least_weight(generators: Bits) -> int:
     """Least weight (number of 1 bits) of a nonzero word; the words follow a Gray code."""
     masks = [int("".join(map(str, row)), 2) for row in generators.tolist()]
@@ -115,8 +108,7 @@ def least_weight(generators: Bits) -> int:
     return least
 
 
-# Packings for marginals. The minimum distances of the codes are computed again, and up to 8 drawn
-# pairs are compared.
+# Packings for marginals. The minimum distances of the codes are computed again.
 
 #: Largest number of attributes in `verify_words`, largest number of attributes in `verify_blocks`,
 #: and largest width of marginals (attributes per query). Within these limits the numbers of queries
@@ -133,19 +125,10 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
     require(outer.prime <= 1 << len(generators), "there are more symbols than inner words")
     differing = outer.differing * least_weight(generators)
     separation = 1.0 if measure.largest else math.sqrt(differing / d)
-    rng = np.random.default_rng(2)
-    pairs = min(PAIRS, DRAWS // (2 * outer.length * (outer.degree + bits)))
-    part.work.spend(2 * pairs * outer.length * (200 * outer.degree + 50_000))
-    for _ in range(pairs):
-        first, second = outer.pair(rng)
-        a, b = (np.concatenate([word_of(generators, s) for s in w]) for w in (first, second))
-        found = int((a != b).sum())
-        require(found >= differing, f"two sampled words differ in {found} attributes")
-    said = [
+    said = (
         f"inner distance of all {1 << len(generators)} words; any two of e^"
         f"{rounded_down(outer.log_count)} records differ in {differing} of {d} attributes"
-    ]
-    said += [f"{pairs} sampled pairs of records differ at least as much"] * (pairs > 0)
+    )
     return _of_marginals((d, 1), outer, 1, separation, said)
 
 
@@ -178,25 +161,15 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
     block = side ** (width - 1) * rest
     queries = block if measure.largest else math.comb(d, width)
     separation = norm / math.sqrt(queries)
-    pairs = min(PAIRS, DRAWS // (2 * size * (math.comb(d, width) + each * functions.degree)))
-    if pairs:
-        part.work.spend(200 * width * math.comb(d, width))
-        records = 20 * width * math.comb(d, width) + each * (200 * functions.degree + 50_000)
-        part.work.spend(2 * pairs * size * records)
-        tuples = itertools.islice(itertools.product(range(side - 1), repeat=width - 1), size)
-        heads = [np.concatenate([columns[j] for j in chosen]) for chosen in tuples]
-        # Record i begins with the bits heads[i]; binary words follow, and then 0.
-        _sample_blocks(heads, generators, functions, (d, width, pairs), (measure, separation))
-    said = [
+    said = (
         f"distance of all {1 << len(generators)} words; orthogonality of {size} projected "
         f"blocks; minimum distance of e^{rounded_down(functions.log_count)} functions"
-    ]
-    said += [f"{pairs} sampled pairs of data sets are separated"] * (pairs > 0)
+    )
     return _of_marginals((d, width), functions, size, separation, said)
 
 
 def _of_marginals(
-    shape: tuple[int, int], code: Polynomials, size: int, separation: float, said: list[str]
+    shape: tuple[int, int], code: Polynomials, size: int, separation: float, said: str
 ) -> VerifiedPacking:
     """The packing of one data set of `size` records for each word, for marginals of d and k."""
     return VerifiedPacking(
@@ -207,7 +180,7 @@ def _of_marginals(
         distance=size,
         separation=separation,
         slack=SLACK * separation,
-        verified=tuple(said),
+        verified=(said,),
     )
 
 
@@ -230,32 +203,6 @@ def _check_orthogonal(columns: Bits) -> None:
     gram = centred @ centred.T
     good = np.allclose(gram, np.eye(len(columns)) * side / 4, rtol=0, atol=1e-9)
     require(bool(good), "projected blocks are not orthogonal")
-
-
-def _sample_blocks(
-    heads: list[Bits],
-    generators: Bits,
-    functions: Polynomials,
-    shape: tuple[int, int, int],
-    bound: tuple[Measure, float],
-) -> None:
-    """Draw pairs of functions; reject if marginals of their data sets are too close."""
-    (d, width, pairs), (measure, separation) = shape, bound
-    rng = np.random.default_rng(3)
-    each = functions.length // len(heads)
-    subsets = np.array(list(itertools.combinations(range(d), width)))
-    for _ in range(pairs):
-        means = []
-        for word in functions.pair(rng):
-            total = np.zeros(math.comb(d, width))
-            for i, head in enumerate(heads):
-                symbols = word[i * each : (i + 1) * each]
-                ones = np.concatenate([head, *(word_of(generators, a) for a in symbols)])
-                record = np.pad(ones, (0, d - len(ones)))
-                total += record[subsets].all(axis=1)
-            means.append(total / len(heads))
-        found = float(measure.norm((means[0] - means[1])[None])[0])
-        require(found >= separation * (1 - 1e-9), f"two sampled data sets are {found:.6g} apart")
 
 
 # Packings for random sign queries.
