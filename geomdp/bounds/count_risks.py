@@ -71,14 +71,9 @@ class Line:
 
 # The best bound for each guarantee.
 
-#: A step on a line replaces several copies of a record. Under (epsilon, delta)-DP, their number is
-#: chosen for the loss epsilon, and for the loss epsilon plus this number times delta. For epsilon
-#: from 0.01 to 1 and delta from epsilon / 100 to 10 epsilon, the better of the two choices gives at
-#: least 0.96 of the bound for the best number.
-DELTA_SHARE = 8.0
-#: The second number of copies is raised by this share before it is rounded down. So a delta that
-#: is tiny beside epsilon does not change the number.
-NEGLIGIBLE = 1e-3
+#: Under (epsilon, delta)-DP, numbers of copies are chosen for the loss epsilon plus this number
+#: times delta. A small share more is allowed, so that a negligible delta does not change them.
+DELTA_SHARE, NEGLIGIBLE = 8.0, 1e-3
 
 
 @dataclass(frozen=True)
@@ -99,13 +94,12 @@ class Accuracy:
             case ZCDP(rho=rho):
                 return math.sqrt(2 * rho) * self.changes
 
-    def copies(self, step: float) -> set[int]:
-        """Numbers of copies to try for a step with about the privacy loss `step`."""
-        most = max(1, math.floor(step / self.loss))
-        if not isinstance(self.privacy, ApproxDP):
-            return {most}
-        both = self.loss + DELTA_SHARE * self.privacy.delta * self.changes
-        return {most, min(most, max(1, math.floor(step / both * (1 + NEGLIGIBLE))))}
+    def copies(self, step: float) -> int:
+        """The number of copies for a step with about the privacy loss `step`."""
+        if isinstance(self.privacy, ApproxDP):
+            ratio = DELTA_SHARE * self.privacy.delta / self.privacy.epsilon
+            step *= min(1.0, (1 + NEGLIGIBLE) / (1 + ratio))
+        return max(1, math.floor(step / self.loss))
 
     def risk(self, steps: int, copies: int) -> Line:
         """The best bound for `steps` steps, each of which replaces `copies` records."""

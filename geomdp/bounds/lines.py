@@ -270,13 +270,12 @@ def line_plans(workload: Workload, problem: Problem) -> tuple[Plan, ...]:
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, asked: Accuracy) -> tuple[Plan, ...]:
     """Plans for all frames and prices, without those that need more records for no larger scale."""
-    most = {copies for step in STEP_EPSILONS for copies in asked.copies(step)}
+    most = {asked.copies(step) for step in STEP_EPSILONS}
     # For the numbers of copies in `most`, try all `STEPS`. For smaller powers of 2, try one step.
     options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
     options |= dict.fromkeys(most, STEPS)
-    frames = lines_for_all_queries(workload)
-    frames += lines_for_some_queries(workload) if asked.largest else ()
+    frames = orthogonal_lines(workload, asked.largest)
     if all(len(lines.lengths) == 1 for lines in frames):
         # All frames have one line. With one copy, every number of steps up to 40 is tried. For so
         # few records, the bound is then close to the least error of a private estimate on the line.
@@ -309,75 +308,39 @@ def _priced(
         yield line_plan(lines, chosen, copies, asked)
 
 
-# Sets of 1, 2, 3, 4, 6, ... orthogonal lines for a workload, and sets for some of its queries.
-#
-# For the largest error over the queries, lines for fewer queries can prove more.
+# Sets of 1, 2, 3, 4, 6, ... orthogonal lines for a workload.
 
 #: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
 #: numbers take 64 MB. Two elements are used even if they have more answers.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Largest number of queries in a chosen set. The sets have 1, 2, 4, ..., 64 queries. For E
-#: elements, the order by pivoting uses at most `MAX_ORDERED` / E queries, evenly spaced.
-MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
 #: Smaller differences of answers give no lines. `check_certificate` rejects numbers below 1e-100.
 LEAST_ANSWER = 1e-100
 
 
 @lru_cache(maxsize=8)
-def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines, up to the rank of the centred answers."""
-    elements, centred = _answers(workload)
-    points = coordinates(centred)
-    sizes = growing_sizes(points.shape[1])
-    return tuple(_lines(workload, elements, points, size, None) for size in sizes)
-
-
-@lru_cache(maxsize=8)
-def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """One set of lines, as large as possible, for each chosen subset of queries that has lines."""
-    elements, centred = _answers(workload)
-    found = []
-    for queries in _query_sets(centred):
-        points = coordinates(centred[:, queries])
-        if points.shape[1]:
-            found.append(_lines(workload, elements, points, points.shape[1], queries))
-    return tuple(found)
-
-
-def _answers(workload: Workload) -> tuple[npt.NDArray[Any], FloatArray]:
-    """The elements, and their centred answers (E, k) in units of the largest entry: no overflow."""
+def orthogonal_lines(workload: Workload, largest: bool) -> tuple[OrthogonalLines, ...]:
+    """Sets of 1, 2, 3, 4, 6, 8, ... lines, up to the rank of the answers; and one line along the
+    query with the widest range, which can prove more for the `largest` error over the queries.
+    """
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = bounded_answers(workload, elements)
     centred = answers - answers.mean(axis=0)
-    largest = float(np.abs(centred).max())
-    return elements, centred / largest if largest > LEAST_ANSWER else np.zeros_like(centred)
-
-
-def _lines(
-    workload: Workload,
-    elements: npt.NDArray[Any],
-    points: FloatArray,
-    size: int,
-    queries: IntArray | None,
-) -> OrthogonalLines:
-    """`size` orthogonal lines between `points` (E, r), coordinates of the elements' answers."""
-    pairs, lengths = widest_frame(points, size)
-    return OrthogonalLines(workload, *used_elements(elements, pairs), lengths, queries)
-
-
-def _query_sets(centred: FloatArray) -> list[IntArray]:
-    """Different sets of fewer than k queries, in increasing order, from answers (E, k)."""
-    k = centred.shape[1]
-    considered = np.unique(np.linspace(0, k - 1, min(k, MAX_ORDERED // len(centred))).astype(int))
-    _, order = scipy.linalg.qr(centred[:, considered], mode="r", pivoting=True)
-    widest = int(np.ptp(centred, axis=0).argmax())
-    sets = {(widest,)}
-    for count in (1 << i for i in range(MOST_QUERIES.bit_length())):
-        if count < k:
-            sets.add(tuple(sorted(considered[order[:count]].tolist())))
-            sets.add(tuple(np.linspace(0, k - 1, count).round().astype(int).tolist()))
-    return [np.array(queries) for queries in sorted(sets) if len(queries) < k]
+    unit = float(np.abs(centred).max())
+    if unit <= LEAST_ANSWER:
+        return ()
+    centred = centred / unit  # no product of such answers overflows
+    points = coordinates(centred)
+    found: list[tuple[FloatArray, int, IntArray | None]]
+    found = [(points, size, None) for size in growing_sizes(points.shape[1])]
+    if largest:
+        widest = np.array([np.ptp(centred, axis=0).argmax()])
+        found.append((coordinates(centred[:, widest]), 1, widest))
+    lines = []
+    for points, size, queries in found:
+        pairs, lengths = widest_frame(points, size)
+        lines.append(OrthogonalLines(workload, *used_elements(elements, pairs), lengths, queries))
+    return tuple(lines)
 
 
 # Pairs of points that are far apart in orthogonal directions.

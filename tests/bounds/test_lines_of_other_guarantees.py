@@ -18,7 +18,6 @@ from geomdp import bounds
 from geomdp.bounds.checker.lines import _differences
 from geomdp.bounds.checker.reading import Guarantee
 from geomdp.bounds.count_risks import Accuracy, approximate_line, overlap, paired_line, smooth_line
-from geomdp.bounds.lines import STEP_EPSILONS
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, Prefixes, Workload
 from tests.bounds.best_mechanism import least_count_error
@@ -184,15 +183,13 @@ def test_some_queries_bound_the_largest_error_at_least_as_well(privacy):
     assert all(rung.family.queries is None for rung in mean.certificate.rungs)
 
 
-def test_a_large_delta_allows_few_copies():
-    """If delta is several times epsilon, steps chosen for epsilon alone prove nothing."""
-    privacy = ApproxDP(0.02, 0.1)
-    bound = gd.bounds.orthogonal_lines_bound(
-        Histogram(4), privacy=privacy, alpha=0.01, metric=bounds.RMS()
-    )
-    # With numbers of copies chosen by epsilon alone, the bound was 174.
-    assert bound.value == 274
-    assert Accuracy(privacy, 1, 2, False).copies(0.5) == {25, 1}
+@pytest.mark.parametrize(("privacy", "copies"), [
+    (ApproxDP(0.02, 0.1), 1),  # delta is several times epsilon; 25 copies prove nothing
+    (ApproxDP(0.02, 0.02 / 8), 12),
+    (ApproxDP(0.02, 2e-11), 25),
+])  # fmt: skip
+def test_a_large_delta_allows_few_copies(privacy, copies):
+    assert Accuracy(privacy, 1, 2, False).copies(0.5) == copies
 
 
 @pytest.mark.parametrize("loss", [1e-13, 1e13])
@@ -212,19 +209,6 @@ def test_guarantees_outside_the_range_are_refused_where_they_come_in(loss):
     for bound in (gd.bounds.packing_search, gd.bounds.guessing_bound):
         with pytest.raises(ValueError, match=told):
             bound(workload, epsilon=loss, alpha=0.01)
-
-
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 0.01, 0.1, 0.3, 1.0])
-def test_a_negligible_delta_does_not_change_the_number_of_copies(epsilon):
-    """If delta changed the number by a little, all plans would be computed twice."""
-    tiny, none = (
-        Accuracy(privacy, 1, 2, False)
-        for privacy in (ApproxDP(epsilon, min(1e-9, epsilon * 1e-9)), PureDP(epsilon))
-    )
-    for step in STEP_EPSILONS:
-        assert tiny.copies(step) == none.copies(step)
-        larger = Accuracy(ApproxDP(epsilon, epsilon / 4), 1, 2, False).copies(step)
-        assert larger == none.copies(step) | {max(1, int(step / (3 * epsilon) * 1.001))}
 
 
 # --- false claims about other guarantees ----------------------------------------------------
