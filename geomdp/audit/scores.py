@@ -186,16 +186,8 @@ def _largest(matrix: FloatArray) -> FloatArray:
 
 def _less(rows: Outputs, base: Outputs) -> FloatArray:
     """The difference, without rounding if both are integers closer than 2^53."""
-    if rows.dtype.kind == "f" or base.dtype.kind == "f":
-        with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray(rows.astype(np.float64) - base.astype(np.float64))
-    # Arithmetic modulo 2^64 is exact for differences below 2^63, also for unsigned numbers.
-    return np.asarray((_words(rows) - _words(base)).view(np.int64).astype(np.float64))
-
-
-def _words(integers: Outputs) -> npt.NDArray[np.uint64]:
-    kind = np.uint64 if integers.dtype.kind == "u" else np.int64
-    return np.ascontiguousarray(integers.astype(kind)).view(np.uint64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray((rows - base).astype(np.float64))
 
 
 class _Spread(NamedTuple):
@@ -311,32 +303,25 @@ def snapped(outputs: Outputs, units: FloatArray) -> FloatArray:
         return np.asarray(np.rint(_rows(outputs) / np.where(units > 0, units, 1.0))) + 0.0
 
 
-def _keys(outputs: Outputs, units: FloatArray) -> IntArray:
+def _keys(outputs: Outputs, units: FloatArray) -> npt.NDArray[np.uint64]:
     """A hash for each outcome. Different outcomes hardly ever have the same hash."""
-    if outputs.dtype.kind == "f":
-        rows = snapped(outputs, units)  # -0 is 0
+    import pandas as pd  # slow import
+
+    rows = _rows(outputs)
+    if rows.dtype.kind == "f":
+        rows = snapped(rows, units)  # -0 is 0
         rows[np.isnan(rows)] = np.nan  # gives every NaN the same bit pattern
-        words = rows.view(np.int64)
-    else:
-        words = _words(_rows(outputs)).view(np.int64)
-    # Every column has its own random odd multiplier, and the bits are mixed after each column.
-    columns = words.shape[1]
-    drawn = np.random.default_rng(columns).integers(0, 2**62, size=columns)
-    factors = np.asarray(2 * drawn + 1, dtype=np.int64)
-    keys = np.zeros(len(words), dtype=np.int64)
-    for column in range(columns):
-        keys = (keys ^ (words[:, column] * factors[column])) * factors[column]
-        keys ^= keys >> 29
-    return keys
+    return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(rows), index=False), dtype=np.uint64)
 
 
 def _rows(outputs: Outputs) -> Outputs:
-    """The outputs (trials, m); ``ValueError`` unless they are numbers."""
+    """The outputs (trials, m) as float64, or integers modulo 2^64; ``ValueError`` for others."""
     if not isinstance(outputs, np.ndarray) or outputs.ndim == 0:
         raise ValueError(f"outputs must be an array (trials, ...), got {type(outputs).__name__}")
     if outputs.dtype.kind not in "biuf":
         raise ValueError(f"outputs must be numeric unless a score is given, got {outputs.dtype}")
-    return outputs.reshape(len(outputs), -1)
+    kind = np.float64 if outputs.dtype.kind == "f" else np.int64
+    return outputs.reshape(len(outputs), -1).astype(kind, copy=False)
 
 
 NULL_SPACE = Learner(
