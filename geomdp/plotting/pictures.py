@@ -74,8 +74,8 @@ def equal_units(ax: Axes) -> None:
 #: Number of directions in the plane (half a degree apart) and in space (about 4 degrees apart). In
 #: space, `unit_directions` adds the six directions of the axes.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
-#: A body that lists more vertices is drawn from extreme points or tangent planes. Points closer
-#: than about `MERGED` times the size of the body are one.
+#: A body that lists more vertices is drawn from extreme points. Points closer than about
+#: `MERGED` times the size of the body are one.
 MAX_VERTICES, MERGED = 1 << 16, 1e-9
 #: An edge is drawn if the normals of its faces differ by more than 15 degrees. On a smooth body,
 #: they differ by about 8 degrees, twice the angle between directions.
@@ -110,13 +110,12 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     """Outline of the linear image {rows @ x : x in K} in the plane or in space.
 
     It is computed from the vertices if the body lists at most 2^16, and else from extreme points in
-    many directions, or, for a body without `extreme_point`, from tangent planes. `MissingOracle` if
-    the body has no support function and lists no vertices, and ``ValueError`` if it is no `Body`.
+    many directions. `MissingOracle` if it has neither, and ``ValueError`` if it is no `Body`.
 
     Parameters
     ----------
     body : Body
-        K in R^m, with a support function or listed vertices.
+        K in R^m, with extreme points or listed vertices.
     rows : (2, m) or (3, m) array
         The map to the plane or to space.
 
@@ -135,9 +134,7 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     directions = unit_directions(len(rows))
     if body.implements(Body.extreme_point):
         return hull_of(body.extreme_point(directions @ rows) @ rows.T)
-    if body.implements(Body.support):
-        return hull_of(_tangent_corners(directions, body.support(directions @ rows)))
-    raise MissingOracle(body, "a shadow", "support or vertex_list")
+    raise MissingOracle(body, "a shadow", "extreme_point or vertex_list")
 
 
 def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
@@ -147,16 +144,6 @@ def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
     directions = unit_directions(len(rows))
     _, reach = body.chord(np.tile(centre, (len(directions), 1)), directions @ rows)
     return hull_of(reach[:, None] * directions)
-
-
-def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
-    """Corners of {x : <u_i, x> <= h_i} for unit directions u_i (n, k) and heights h_i (n,)."""
-    from scipy.spatial import HalfspaceIntersection
-
-    # A point inside: the Steiner point, k times the mean of h(u) u for the support function h.
-    inside = directions.shape[1] * (heights[:, None] * directions).mean(axis=0)
-    corners = HalfspaceIntersection(np.column_stack([directions, -heights]), inside).intersections
-    return np.asarray(corners[np.isfinite(corners).all(axis=1)])
 
 
 def hull_of(points: FloatArray) -> Outline:
@@ -227,12 +214,12 @@ def draw(
     A body in R^2 or R^3 is drawn in its own coordinates, and a body of dimension two or three in a
     larger space in orthonormal coordinates of its affine hull. ``ValueError`` for a body of another
     dimension, which `draw_shadow` and `draw_slice` draw, or axes of another dimension than the
-    picture; `MissingOracle` if the body has no support function and lists no vertices.
+    picture; `MissingOracle` if the body has no extreme points and lists no vertices.
 
     Parameters
     ----------
     body : Body
-        K, with a support function or listed vertices.
+        K, with extreme points or listed vertices.
     ax : Axes, optional
         Axes to draw in, made with ``projection="3d"`` for three dimensions. By default, the axes of
         a new figure.
@@ -283,7 +270,7 @@ def draw_shadow(
     Parameters
     ----------
     body : Body
-        K in R^m, with a support function or listed vertices.
+        K in R^m, with extreme points or listed vertices.
     rows : (2, m) or (3, m) array_like
         Matrix of the map to the picture. Orthonormal rows give an orthogonal projection.
     ax, colour, alpha, label : Axes, str, float, str

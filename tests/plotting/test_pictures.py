@@ -11,7 +11,7 @@ from matplotlib.patches import Polygon
 from scipy.stats import binom
 
 import geomdp as gd
-from geomdp.bodies import Body, MissingOracle
+from geomdp.bodies import MissingOracle
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.plotting import (
@@ -300,24 +300,9 @@ def test_a_disc_is_drawn_to_its_area():
     assert ring_area(shadow_outline(gd.bodies.Ball(2), np.eye(2))) == pytest.approx(expected)
 
 
-class Disc(Body):
-    """A disc that implements only its support function."""
-
-    @property
-    def dimension(self) -> int:
-        return 2
-
-    def support(self, directions):
-        return np.linalg.norm(directions, axis=1) + directions @ [3.0, 1.0]
-
-
-def test_a_support_function_is_enough():
-    outline = shadow_outline(Disc(), np.eye(2))
-    count = len(unit_directions(2))
-    distances = np.linalg.norm(outline.points - [3.0, 1.0], axis=1)
-    np.testing.assert_allclose(distances, 1 / math.cos(math.pi / count), rtol=1e-9)
-    with pytest.raises(MissingOracle, match="contains"):
-        slice_outline(Disc(), np.array([3.0, 1.0]), np.eye(2))
+def test_missing_oracles_are_named():
+    with pytest.raises(MissingOracle, match="extreme_point or vertex_list"):
+        shadow_outline(gd.bodies.TableMoments([2, 2]), np.eye(3)[:, :2])
 
 
 @pytest.mark.parametrize(("k", "count"), [(1, 1), (2, 2), (3, 3)])
