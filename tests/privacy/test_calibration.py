@@ -95,13 +95,6 @@ def test_gaussian_delta_at_the_ends(theta, expected):
     assert gaussian_delta(theta, 1.0, 1.0) == expected
 
 
-def test_gaussian_delta_for_epsilon_near_zero_is_total_variation():
-    # At epsilon = 0, delta = 2 Phi(theta/2) - 1 = erf(theta / sqrt 8).
-    for theta in (1e-200, 1e-8, 0.3, 0.9, 2.0):
-        expected = math.erf(theta / math.sqrt(8))
-        assert gaussian_delta(theta, 1.0, 1e-300) == pytest.approx(expected, rel=1e-14, abs=0)
-
-
 @given(sensitivities, st.floats(1e-9, 1e6), st.floats(1e-300, 0.499))
 def test_the_analytic_scale_is_just_enough(sensitivity, epsilon, delta):
     scale = analytic_gaussian_scale(sensitivity, ApproxDP(epsilon, delta))
@@ -113,15 +106,6 @@ def test_the_analytic_scale_is_just_enough(sensitivity, epsilon, delta):
     assert gaussian_delta(sensitivity, scale, epsilon) <= delta * (1 + rounding)
     less = 1 - 1e-6 - rounding
     assert gaussian_delta(sensitivity, scale * less, epsilon) > delta
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta"),
-    [(epsilon, delta) for epsilon in (1e-9, 1e-3, 1.0, 50.0) for delta in (1e-300, 1e-9, 0.4)],
-)
-def test_the_analytic_scale_against_a_thousand_digits(epsilon, delta):
-    scale = analytic_gaussian_scale(1.0, ApproxDP(epsilon, delta))
-    assert float(exact_delta(1 / scale, epsilon)) == pytest.approx(delta, rel=1e-11, abs=0)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 3.0])
@@ -139,20 +123,6 @@ def test_the_analytic_scale_is_rounded_up(epsilon, delta):
     assert exact_delta_of_scale(scale * (1 - 2.0**-49), epsilon) > mpf(delta)
 
 
-def test_the_published_analytic_value():
-    # The scale of Balle and Wang for epsilon = 1, delta = 1e-5; the classical formula gives 4.8448.
-    scale = analytic_gaussian_scale(1.0, ApproxDP(1.0, 1e-5))
-    assert scale == pytest.approx(3.730632, abs=5e-7)
-
-
-@given(sensitivities, st.floats(1e-6, 1e3), st.floats(1.01, 1e3))
-def test_the_zcdp_scale_meets_every_renyi_order(sensitivity, rho, order):
-    scale = zcdp_gaussian_scale(sensitivity, ZCDP(rho))
-    # The Renyi divergence of order a of N(Delta, s^2) from N(0, s^2) is a Delta^2 / (2 s^2).
-    divergence = order * sensitivity**2 / (2 * scale**2)
-    assert divergence == pytest.approx(order * rho, rel=16 * EPSILON, abs=0)
-
-
 @given(sensitivities, st.floats(1e-6, 1e3))
 def test_the_zcdp_scale_is_rounded_up(sensitivity, rho):
     scale = zcdp_gaussian_scale(sensitivity, ZCDP(rho))
@@ -162,10 +132,14 @@ def test_the_zcdp_scale_is_rounded_up(sensitivity, rho):
 
 
 @given(sensitivities, st.floats(1e-6, 1e3), st.floats(0, 1e3))
+@example(sensitivity=3.0, epsilon=0.5, place=0.0)
+@example(sensitivity=1.0, epsilon=0.1, place=0.0)
 def test_laplace_scale_bounds_the_density_ratio(sensitivity, epsilon, place):
     scale = laplace_scale(sensitivity, PureDP(epsilon))
     assert scale in (sensitivity / epsilon, np.nextafter(sensitivity / epsilon, np.inf))
     assert Fraction(scale) * Fraction(epsilon) >= Fraction(sensitivity)
+    smaller = Fraction(math.nextafter(scale, 0.0))
+    assert smaller * Fraction(epsilon) < Fraction(sensitivity)
     log_ratio = (abs(place - sensitivity) - abs(place)) / scale
     assert abs(log_ratio) <= epsilon * (1 + 8 * EPSILON * (1 + place / sensitivity))
 
@@ -178,14 +152,6 @@ def test_the_analytic_scale_is_enough_below_the_sensitivity(epsilon, delta):
     scale = analytic_gaussian_scale(1.0, ApproxDP(epsilon, delta))
     assert scale < 1
     assert exact_delta_of_scale(scale, epsilon) <= mpf(delta)
-
-
-@given(sensitivities, st.floats(1e-6, 1e3))
-@example(sensitivity=3.0, epsilon=0.5)
-@example(sensitivity=1.0, epsilon=0.1)
-def test_no_smaller_laplace_scale_is_enough(sensitivity, epsilon):
-    smaller = math.nextafter(laplace_scale(sensitivity, PureDP(epsilon)), 0.0)
-    assert Fraction(smaller) * Fraction(epsilon) < Fraction(sensitivity)
 
 
 def test_gaussian_scale_follows_the_guarantee():

@@ -1,12 +1,10 @@
 import math
 from decimal import Decimal, localcontext
 
-import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.noise import LaplaceNoise
 from geomdp.privacy import (
     ZCDP,
     ApproxDP,
@@ -14,7 +12,6 @@ from geomdp.privacy import (
     advanced_composition,
     basic_composition,
     group_privacy,
-    laplace_scale,
     largest_step_epsilon,
     shortcut_step_epsilon,
 )
@@ -34,12 +31,6 @@ def test_pure_and_approximate_steps_add_up_in_any_order(pairs, pure):
     assert total == basic_composition(parts[::-1])
 
 
-def test_concentrated_steps_add_up_and_do_not_mix():
-    assert basic_composition([ZCDP(0.25), ZCDP(0.5)]) == ZCDP(0.75)
-    with pytest.raises(ValueError, match="1 zCDP of 2 parts"):
-        basic_composition([ZCDP(0.25), PureDP(1.0)])
-
-
 @given(epsilons, st.integers(1, 30), st.integers(1, 30))
 def test_groups_of_groups(epsilon, first, second):
     once = group_privacy(PureDP(epsilon), first * second)
@@ -47,19 +38,6 @@ def test_groups_of_groups(epsilon, first, second):
     assert twice.epsilon == pytest.approx(once.epsilon, rel=ROUNDING, abs=0)
     rho = group_privacy(ZCDP(epsilon), first).rho
     assert rho == pytest.approx(first**2 * epsilon, rel=ROUNDING, abs=0)
-
-
-@pytest.mark.parametrize("size", [1, 5, 40])
-def test_group_privacy_is_attained_by_laplace_noise(size):
-    # A count gets Laplace noise. For two data sets that are k steps apart, the counts can differ by
-    # k. The density ratio of the outputs is then e^(k eps) in both tails, and nowhere larger.
-    one = PureDP(0.7)
-    noise = LaplaceNoise(1, laplace_scale(1.0, one))
-    points = np.linspace(-100, 100, 401)[:, None]
-    ratios = noise.log_density_ratio(points, np.full_like(points, size))
-    group = group_privacy(one, size).epsilon
-    assert ratios.max() == pytest.approx(group, rel=1e-12)
-    assert ratios.min() == pytest.approx(-group, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 5.0, 708.9, 710.0, 738.0])
@@ -111,12 +89,6 @@ def test_the_shortcut_is_safe_in_its_range_and_never_beats_the_solution(epsilon,
     assert shortcut <= largest_step_epsilon(total, steps)
 
 
-def test_the_shortcut_ends_at_one():
-    assert shortcut_step_epsilon(ApproxDP(1.0, 1e-6), 10) > 0
-    with pytest.raises(ValueError, match="epsilon must be at most 1"):
-        shortcut_step_epsilon(ApproxDP(math.nextafter(1.0, 2.0), 1e-6), 10)
-
-
 def test_the_shortcut_is_refused_where_it_is_wrong():
     # If epsilon is above about 4 ln(1/delta), steps of the textbook size cost more than epsilon in
     # total (DISC-5).
@@ -129,14 +101,6 @@ def test_the_shortcut_is_refused_where_it_is_wrong():
     assert advanced_composition(PureDP(fitting), steps, delta).epsilon <= epsilon
 
 
-@given(st.floats(1e-3, 100.0), deltas, st.integers(1, 10**6))
-def test_basic_composition_is_better_for_few_steps(epsilon, delta, steps):
-    # For T steps, the first summand of advanced composition is at most epsilon. So each step has at
-    # most epsilon / sqrt(2 T ln(1/delta)). This is at most epsilon / T if T <= 2 ln(1/delta).
-    assume(steps <= 2 * math.log(1 / delta))
-    assert largest_step_epsilon(ApproxDP(epsilon, delta), steps) <= epsilon / steps
-
-
 LARGE = "must be a finite number above 0, got inf"
 
 
@@ -144,6 +108,7 @@ LARGE = "must be a finite number above 0, got inf"
     ("function", "arguments", "message"),
     [
         (basic_composition, ([],), "at least 1 step"),
+        (basic_composition, ([ZCDP(0.25), PureDP(1.0)],), "1 zCDP of 2 parts"),
         (basic_composition, ([ApproxDP(1.0, 0.3), ApproxDP(1.0, 0.3)],), "below 1/2"),
         (basic_composition, ([PureDP(1e308)] * 2,), f"epsilon {LARGE}"),
         (basic_composition, ([ApproxDP(1e308, 1e-9)] * 2,), f"epsilon {LARGE}"),
@@ -156,6 +121,7 @@ LARGE = "must be a finite number above 0, got inf"
         (advanced_composition, (ZCDP(0.1), 1, 0.1), "step must be PureDP or ApproxDP"),
         (largest_step_epsilon, (ApproxDP(1.0, 1e-6), 0), "steps must be a whole number"),
         (shortcut_step_epsilon, (ApproxDP(1.0, 1e-6), 0), "steps must be a whole number"),
+        (shortcut_step_epsilon, (ApproxDP(1 + 2**-52, 1e-6), 10), "epsilon must be at most 1"),
         (advanced_composition, (PureDP(1e4), 2, 1e-6), "epsilon must be a finite number"),
         *(
             (function, (total, 3), "must be ApproxDP")

@@ -10,9 +10,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -56,16 +55,6 @@ def test_zcdp_budget_takes_pure_spends_by_the_worst_pure_mechanism() -> None:
         ledger.spend(claim(ZCDP(1e-6)), "one more")
     with pytest.raises(ValueError, match="zCDP budget cannot pay"):
         Ledger(ZCDP(1.0)).spend(claim(ApproxDP(0.1, 1e-6)), "approximate")
-
-
-@pytest.mark.parametrize("epsilon", [0.25, 0.5, 2.0, 3.0])
-def test_a_pure_spend_costs_what_randomised_response_needs(epsilon: float) -> None:
-    rho = epsilon * math.tanh(epsilon / 2)
-    ledger = Ledger(ZCDP(rho))
-    ledger.spend(claim(PureDP(epsilon)), "pure")
-    assert ledger.left()["rho"] == pytest.approx(0.0, abs=1e-15)
-    with pytest.raises(BudgetExhausted):
-        Ledger(ZCDP(rho * (1 - 1e-9))).spend(claim(PureDP(epsilon)), "pure")
 
 
 def test_approximate_budget_adds_up_both_parameters() -> None:
@@ -116,29 +105,6 @@ def test_require_records_nothing() -> None:
     with pytest.raises(BudgetExhausted):
         ledger.require(claim(PureDP(1.1)), "x")
     assert ledger.spends() == []
-
-
-def test_the_time_of_a_spend_is_stated_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time is in UTC also if the machine is in another time zone, here 9 hours ahead of UTC."""
-    monkeypatch.setenv("TZ", "UTC-9")
-    time.tzset()
-    try:
-        ledger = Ledger(PureDP(1.0))
-        before = datetime.now(UTC)
-        ledger.spend(claim(PureDP(0.5)), "x")
-        granted = datetime.fromisoformat(ledger.spends()[0].time)
-        assert granted.utcoffset() == timedelta(0)
-        assert before <= granted <= datetime.now(UTC)
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
-def test_errors_name_a_ledger_in_memory() -> None:
-    ledger = Ledger(PureDP(1.0))
-    ledger._file._connection.execute("DELETE FROM entries")
-    with pytest.raises(ValueError, match=r"^a ledger in memory is damaged: its last entries"):
-        ledger.spends()
 
 
 def test_reopening_keeps_the_spends(tmp_path):
@@ -397,11 +363,6 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
         assert ledger.spends() == []
 
 
-def test_budget_must_be_a_guarantee() -> None:
-    with pytest.raises(ValueError, match="budget must be PureDP"):
-        Ledger(1.0)  # type: ignore[arg-type]
-
-
 def test_an_existing_ledger_is_opened_without_knowing_its_budget(tmp_path):
     path = tmp_path / "survey.ledger"
     with pytest.raises(OSError, match="cannot be opened"):
@@ -415,7 +376,7 @@ def test_an_existing_ledger_is_opened_without_knowing_its_budget(tmp_path):
         assert again.adjacency is Adjacency.ADD_REMOVE
         assert again.left() == {"epsilon": 1.5, "delta": 1e-6}
         (spend,) = again.spends()
-        assert spend.time.startswith("20")
+        assert datetime.fromisoformat(spend.time).utcoffset() == timedelta(0)
     assert Ledger(ZCDP(0.5)).left() == {"rho": 0.5}
 
 
@@ -435,12 +396,6 @@ def test_arguments_of_another_type_are_refused() -> None:
     with pytest.raises(ValueError, match="label must be a str, got object"):
         ledger.spend(guarantee, object())  # type: ignore[arg-type]
     assert ledger.spends() == []
-
-
-def test_an_epsilon_with_a_square_beyond_float64_does_not_fit_a_zcdp_budget() -> None:
-    guarantee = Guarantee(PureDP(1e200), Adjacency.REPLACE_ONE, Exact())
-    with pytest.raises(BudgetExhausted):
-        Ledger(ZCDP(1.0)).spend(guarantee, "release")
 
 
 def test_the_zcdp_ledger_that_an_error_recommends_implies_the_approximate_budget() -> None:
