@@ -13,14 +13,10 @@ import geomdp as gd
 from geomdp._numerics.compilation import (
     INNER,
     LINE,
-    corner_sum,
     quadratic_maximisers,
     quadratic_ranges,
-    walsh_hadamard,
 )
-from geomdp._numerics.linalg import zero_sum_basis
 from geomdp.workloads import (
-    CategoricalProduct,
     Explicit,
     Histogram,
     LinearMap,
@@ -28,7 +24,6 @@ from geomdp.workloads import (
     MarginalTables,
     Parities,
     Prefixes,
-    RandomSigns,
     Ranges,
     SecondMoment,
     WorkloadSizeError,
@@ -97,14 +92,6 @@ def test_ranges_never_build_their_matrix():
         workload.affine_hull()
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
-def test_zero_sum_basis(size):
-    basis = zero_sum_basis(size)
-    assert basis.shape == (size, size - 1)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(size - 1), rtol=0, atol=1e-15)
-    np.testing.assert_allclose(basis.sum(axis=0), 0, rtol=0, atol=1e-15)
-
-
 @families
 @pytest.mark.parametrize("k", [2, 3])  # pairs are enumerated, and larger sets are transformed
 def test_extreme_answers_at_size(family, k):
@@ -117,35 +104,7 @@ def test_extreme_answers_at_size(family, k):
         family(25, k).extreme_answers(np.zeros((1, math.comb(25, k))))
 
 
-@families
-def test_signs_of_a_direction_determine_single_attributes(family):
-    directions = np.random.default_rng(0).normal(size=(3, 200))
-    answers = family(200, 1).extreme_answers(directions)
-    low = 0 if family is Marginals else -1
-    np.testing.assert_array_equal(answers, np.where(directions > 0, 1, low))
-
-
 # The compiled loops, compared with the sums and maxima that define them
-
-
-@given(d=st.integers(0, 8), b=st.integers(0, 3))
-def test_walsh_hadamard_matrix(d, b):
-    values = np.random.default_rng(d).normal(size=(b, 2**d))
-    numbers = np.arange(2**d)
-    signs = 1 - 2 * (np.bitwise_count(numbers[:, None] & numbers) % 2).astype(float)
-    transformed = values.copy()
-    walsh_hadamard(transformed)
-    np.testing.assert_allclose(transformed, values @ signs, rtol=0, atol=1e-12)
-
-
-@given(levels=st.lists(st.integers(1, 4), min_size=1, max_size=5), b=st.integers(0, 3))
-def test_corner_sum(levels, b):
-    elements = CategoricalProduct(levels).elements()
-    values = np.random.default_rng(len(levels)).normal(size=(b, len(elements)))
-    below = ((elements[:, None] == 0) | (elements[:, None] == elements)).all(axis=2)
-    transformed = values.copy()
-    corner_sum(transformed, np.array(levels))
-    np.testing.assert_allclose(transformed, values @ below, rtol=0, atol=1e-12)
 
 
 def form_values(linear: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -164,14 +123,6 @@ def test_extremes_of_quadratic_forms_are_those_of_enumeration(size: int) -> None
     np.testing.assert_array_equal(found, [scores.argmax() for scores in expected])
     ranges = quadratic_ranges(linear, pairs)
     np.testing.assert_allclose(ranges, np.ptp(expected, axis=1), rtol=1e-13)
-
-
-def test_ties_go_to_the_lowest_number() -> None:
-    size = INNER + 2
-    linear = np.zeros((2, size))
-    linear[1, 0] = 1.0  # all points with first coordinate 1 tie
-    found = quadratic_maximisers(linear, np.zeros((2, size, size)))
-    np.testing.assert_array_equal(found, [0, 1 << (size - 1)])
 
 
 @pytest.mark.parametrize("kind", [Histogram, Prefixes])
@@ -212,16 +163,6 @@ def test_sparse_duplicates_are_added():
     entries = sp.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 3))
     np.testing.assert_array_equal(Explicit(entries).evaluate(np.array([0, 1])), [[0], [3]])
     assert Explicit(entries).l1_radius() == 3
-
-
-def test_blocks_of_scores_keep_the_first_winner(monkeypatch):
-    matrix = np.random.default_rng(0).integers(-1, 2, (3, 50)).astype(float)
-    directions = np.random.default_rng(1).integers(-1, 2, (6, 3)).astype(float)
-    workload = Explicit(matrix)
-    expected = matrix.T[(directions @ matrix).argmax(axis=1)]
-    np.testing.assert_array_equal(workload.extreme_answers(directions), expected)
-    monkeypatch.setattr("geomdp._numerics.linalg.BLOCK_ENTRIES", 20)  # 3 elements at a time
-    np.testing.assert_array_equal(workload.extreme_answers(directions), expected)
 
 
 def test_large_sparse_workloads_have_bounds(monkeypatch, sparse_matrix):
@@ -267,13 +208,6 @@ def test_the_matrix_is_a_copy_and_cannot_be_changed():
         workload.matrix[0, 0] = 5
 
 
-def test_random_signs():
-    workload = RandomSigns(6, 9, rng=3)
-    assert workload.matrix.shape == (6, 9)
-    assert set(np.unique(workload.matrix)) == {-1.0, 1.0}
-    np.testing.assert_array_equal(workload.matrix, RandomSigns(6, 9, rng=3).matrix)
-
-
 def test_linear_images_by_definition():
     inner = MarginalTables([2, 3], 1)
     matrix = np.random.default_rng(0).normal(size=(4, 5))
@@ -297,23 +231,6 @@ def test_bounds_without_enumeration(monkeypatch, inner):
     limits = [norm * getattr(inner, name)() for norm, name in zip(norms, REACH, strict=True)]
     for value, bound, limit in zip(values, bounds, limits, strict=True):
         assert value <= bound <= limit * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("scale", [1.0, -3.0])
-def test_bounds_are_exact_for_multiples(scale):
-    inner = SecondMoment(3)
-    multiple = LinearMap(inner, scale * np.eye(6))
-    for name in REACH:
-        expected = abs(scale) * getattr(inner, name)()
-        assert getattr(multiple, name)() == pytest.approx(expected)
-
-
-def test_extreme_answers_on_an_infinite_universe():
-    inner = SecondMoment(3)
-    matrix = np.random.default_rng(2).normal(size=(4, 6))
-    directions = np.random.default_rng(3).normal(size=(5, 4))
-    expected = inner.extreme_answers(directions @ matrix) @ matrix.T
-    np.testing.assert_array_equal(LinearMap(inner, matrix).extreme_answers(directions), expected)
 
 
 @pytest.mark.parametrize(

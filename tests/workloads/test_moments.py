@@ -5,31 +5,19 @@ import math
 
 import numpy as np
 import pytest
-import scipy.optimize
 
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp.audit import audit
 from geomdp.bodies import Ball as BallBody
 from geomdp.bodies import neighbour_body, sensitivity_polytope
 from geomdp.mechanisms import Ball, Cone
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import BoxSecondMoment, Means, SecondMoment
-from tests.stats import mean_agrees
 
 PURE = PureDP(1.0)
 
 
 def farthest(points: np.ndarray, order: int) -> float:
     return np.linalg.norm(points[:, None] - points, ord=order, axis=2).max()
-
-
-def test_answers_are_means():
-    workload = Means(4)
-    records = workload.universe.sample(500, rng=0)
-    np.testing.assert_allclose(workload.answers(records), records.mean(axis=0), atol=1e-15)
-    answers = workload.evaluate(records)
-    answers[:] = 0
-    assert records.any()  # the caller's records are not shared
 
 
 @pytest.mark.parametrize("workload", [SecondMoment(4), BoxSecondMoment(4)], ids=repr)
@@ -67,32 +55,12 @@ def test_reach_of_second_moments(d):
     assert workload.l1_radius() == pytest.approx(np.abs(best).sum(), rel=1e-14)
     points = workload.evaluate(workload.universe.sample(300, rng=d))
     assert farthest(points, 2) <= workload.l2_diameter()
+    # For d = 1 and 2 the bound is exact, and for d = 3 it is 1.03 times the diameter.
+    directions = np.linalg.eigh(workload.matrix(points))[1][:, :, -1]
+    ends = workload.evaluate(np.vstack([directions * (1 - 1e-15), np.zeros((1, d))]))
+    assert (0.9 if d <= 3 else 0.5) * workload.l1_diameter() <= farthest(ends, 1)
+    assert farthest(ends, 1) <= workload.l1_diameter() * (1 + 1e-12)
     assert np.abs(points).sum(axis=1).max() <= workload.l1_radius()
-
-
-def exact_l1_diameter(d: int) -> float:
-    """The largest ||svec(x x^T - y y^T)||_1 over x and y in the unit ball.
-
-    This is the largest max(lambda_max(A), 0) - min(lambda_min(A), 0) over all symmetric matrices A
-    with entries +-1 on the diagonal and +-1 / sqrt(2) off the diagonal.
-    """
-    rows, columns = np.triu_indices(d)
-    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(rows))))
-    matrices = np.zeros((len(signs), d, d))
-    scaled = np.where(rows == columns, signs, signs / math.sqrt(2))
-    matrices[:, rows, columns] = matrices[:, columns, rows] = scaled
-    values = np.linalg.eigvalsh(matrices)
-    return float((np.maximum(values[:, -1], 0) - np.minimum(values[:, 0], 0)).max())
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
-def test_l1_diameter_bounds_the_exact_one(d):
-    exact, stated = exact_l1_diameter(d), SecondMoment(d).l1_diameter()
-    if d <= 2:
-        assert stated == pytest.approx(exact, rel=1e-14)
-    else:
-        # The ratio exact / stated is 0.9716 for d = 3 and 0.9914 for d = 4.
-        assert 0.97 * stated < exact < stated
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 6])
@@ -143,23 +111,7 @@ def test_extreme_second_moments_attain_the_top_eigenvalue():
     np.testing.assert_allclose(values[:, -1], top > 0, rtol=0, atol=1e-14)
 
 
-def best_by_search(matrix, rng):
-    """Largest <x, G x> found by local search from many starts."""
-    d = len(matrix)
-    found = [
-        scipy.optimize.minimize(
-            lambda x: -x @ matrix @ x,
-            start,
-            jac=lambda x: -2 * matrix @ x,
-            bounds=[(-1, 1)] * d,
-            method="L-BFGS-B",
-        )
-        for start in rng.uniform(-1, 1, (30, d))
-    ]
-    return -min(result.fun for result in found)
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize("d", [1, 2, 3])
 def test_extreme_second_moments_in_a_cube_attain_the_support_function(d):
     rng = np.random.default_rng(d)
     workload = BoxSecondMoment(d)
@@ -173,11 +125,11 @@ def test_extreme_second_moments_in_a_cube_attain_the_support_function(d):
     values = np.linalg.eigvalsh(unsvec(extreme))
     np.testing.assert_allclose(values[:, :-1], 0, atol=1e-12)
     attained = np.einsum("bm,bm->b", svec(matrices), extreme)
-    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=d)))
-    for matrix, height in zip(matrices, attained, strict=True):
-        assert height >= np.einsum("bi,ij,bj->b", corners, matrix, corners).max() - 1e-12
-        expected = max(best_by_search(matrix, rng), 0.0)
-        np.testing.assert_allclose(height, expected, rtol=1e-6, atol=1e-6)
+    axis = np.linspace(-1, 1, 101 if d < 3 else 41)
+    points = np.array(list(itertools.product(axis, repeat=d)))
+    highest = np.einsum("bi,kij,bj->kb", points, matrices, points).max(axis=1)
+    assert (attained >= highest - 1e-12).all()
+    np.testing.assert_allclose(attained, highest, rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -225,29 +177,3 @@ def test_cone_error_in_closed_form(d):
     mechanism = Cone(BoxSecondMoment(d), n=100, privacy=PURE)
     expected = math.sqrt(8 * (m + 1) * (m + 2) * spread / m) / 100
     assert mechanism.predicted_rmse.value == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_cone_noise_has_the_stated_covariance(adjacency):
-    noise = Cone(BoxSecondMoment(3), n=100, privacy=PURE, adjacency=adjacency).noise
-    draws = noise.sample(np.random.default_rng(1), 20_000)
-    mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("factor", [1.0, 3.0])
-def test_audit_of_the_cone(factor):
-    """One record moves from a corner to an orthogonal corner; noise for 3-DP is refuted as 1-DP."""
-    noise = Cone(BoxSecondMoment(2), n=10, privacy=PureDP(factor)).noise
-    corners = np.array([[1.0, 1.0], [1.0, -1.0]])
-    first, second = svec(corners[:, :, None] * corners[:, None, :])
-    found = audit(
-        lambda trials, rng: first + noise.sample(rng, trials),
-        lambda trials, rng: second + noise.sample(rng, trials),
-        PURE,
-        trials=100_000,
-        score=lambda outputs: outputs @ (first - second),
-        rng=4,
-    )
-    assert found.refuted is (factor == 3.0)

@@ -75,21 +75,6 @@ def answers_of_residual(workload, A):
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
-def test_sets_are_the_subsets_of_tables(workload):
-    within = {
-        A
-        for table in workload.tables
-        for size in range(len(table) + 1)
-        for A in itertools.combinations(table, size)
-        if all(workload.levels[i] > 1 for i in A)
-    }
-    found = sets_of(Residuals(workload))
-    assert len(set(found)) == len(found)
-    assert set(found) == within
-    assert found[0] == ()
-
-
-@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_coordinates_are_whole_differences_and_give_the_answers_back(workload):
     residuals, levels = Residuals(workload), workload.levels
     matrices = [
@@ -145,14 +130,6 @@ def test_counts_by_products_of_indicators(levels, k):
     np.testing.assert_array_equal(counted.sums, one_by_one)
     np.testing.assert_array_equal(counted.sums, workload.evaluate(records).sum(axis=0))
     assert counted.count == 100
-
-
-def test_cell_counts_have_no_weights():
-    workload = WORKLOADS[-1]
-    records = workload.universe.sample(40, 2)
-    counts = workload.cell_counts(records).sums
-    np.testing.assert_array_equal(counts * workload.weights, workload.totals(records).sums)
-    assert set(counts - np.rint(counts)) == {0.0}
 
 
 # Contrasts: combinations of the indicators of levels with coefficients that add up to 0
@@ -240,12 +217,3 @@ def test_symmetries_are_random_and_orthogonal_and_permute_answers(workload):
     np.testing.assert_array_equal(first @ first.T, identity)
     assert not np.array_equal(first, second)
     assert random_symmetry(Histogram(4)) is None
-
-
-def test_columns_and_levels_both_move():
-    """Random symmetries move the first cell to each of the 24 cells of the tables."""
-    symmetry, rng = random_symmetry(BINARY), np.random.default_rng(2)
-    cell = np.eye(BINARY.n_queries)[:1]
-    places = {int(symmetry(cell, rng).argmax()) for _ in range(400)}
-    # 400 draws miss some of the 24 cells with probability at most 24 (23/24)^400 < 1e-6.
-    assert places == set(range(24))

@@ -31,32 +31,6 @@ def test_one_query_from_every_source() -> None:
     assert SparseQuery.counting("ab").by_element == {"a": 1.0, "b": 1.0}
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        ["a", "b", "a", "z"],
-        ("a", "b", "a", "z"),
-        np.array(["a", "b", "a", "z"]),
-        np.array(["a", "b", "a", "z"], dtype=object),
-        pd.Series(["a", "b", "a", "z"]),
-        [pd.Series(["a", "b"]), pd.Series(["a", "z"])],
-    ],
-    ids=["list", "tuple", "strings", "objects", "series", "chunks"],
-)
-def test_totals_of_every_kind_of_records(records: object) -> None:
-    query = SparseQuery.from_mapping({"a": 0.5, "b": 0.25, "absent": 1.0})
-    assert query.total(query.tally(records)) == 1.25  # type: ignore[arg-type]
-
-
-def test_totals_of_generators_numpy_integers_and_codes() -> None:
-    query = SparseQuery.counting([3, 5])
-    assert query.total(query.tally(i % 7 for i in range(70))) == 20.0
-    assert query.total(query.tally(np.array([3, 3, 4], dtype=np.int32))) == 2.0
-    assert query.total(query.tally([np.int64(3), np.int32(3)])) == 2.0
-    dense = DenseQuery(np.array([0.0, 0.5, 1.0]))
-    assert dense.total(dense.tally(np.array([1, 2, 2, 0]))) == 2.5
-
-
 def test_a_tally_of_another_kind_is_refused_without_counting_its_elements() -> None:
     """The number of distinct elements is private; the length of a query is not."""
     sparse, dense = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
@@ -160,21 +134,9 @@ QUERIES = [
 RECORDS = ["a", "b", ("pair", 3), 17, "nobody asks", "a", 2.5, None]
 
 
-def workloads() -> list[wl.SparseQueries]:
-    rng = np.random.default_rng(0)
-    random = [
-        SparseQuery(tuple(rng.choice(20, 5, replace=False).tolist()), rng.random(5))
-        for _ in range(6)
-    ]
-    return [
-        wl.SparseQueries(QUERIES),
-        wl.SparseQueries(conjunctions(5, 2)),
-        wl.SparseQueries(random),
-        wl.SparseQueries([SparseQuery.counting(["only"])]),
-    ]
-
-
-everywhere = pytest.mark.parametrize("workload", workloads(), ids=repr)
+everywhere = pytest.mark.parametrize(
+    "workload", [wl.SparseQueries(QUERIES), wl.SparseQueries(conjunctions(5, 2))], ids=repr
+)
 
 
 def by_definition(workload: wl.SparseQueries, records: list[object]) -> np.ndarray:
@@ -303,13 +265,6 @@ def test_what_an_open_universe_has_not():
         workload.universe.sample(3, rng=0)
     with pytest.raises(ValueError, match="infinitely many"):
         wl.explicit_answers(workload)
-
-
-def test_linear_maps_of_sparse_queries():
-    matrix = np.array([[1.0, -1.0, 0.0], [0.5, 0.5, 0.5]])
-    mapped = wl.LinearMap(wl.SparseQueries(QUERIES), matrix)
-    expected = by_definition(wl.SparseQueries(QUERIES), RECORDS).mean(axis=0) @ matrix.T
-    np.testing.assert_allclose(mapped.answers(RECORDS), expected, rtol=1e-14)
 
 
 def test_numpy_scalars_become_python_objects_in_every_container():

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import geomdp as gd
-from geomdp.data.tallies import CountedRecords
 from geomdp.workloads import (
     ChosenTables,
     Explicit,
@@ -43,34 +41,6 @@ def test_cells_are_counts(case):
     assert totals.count == 20
     np.testing.assert_array_equal(totals.sums, expected)
     np.testing.assert_array_equal(workload.evaluate(records).sum(axis=0), expected)
-
-
-@given(levels_and_k)
-def test_blocks(case):
-    workload = MarginalTables(*case)
-    answers = explicit_answers(workload)
-    blocks = workload.blocks()
-    centred = answers - workload.affine_hull().offset
-    # The parts of the centred answers in the blocks add up to the centred answers.
-    parts = [centred @ block.basis @ block.basis.T for block in blocks]
-    np.testing.assert_allclose(sum(parts, np.zeros_like(centred)), centred, rtol=0, atol=1e-13)
-    # In a block, all answers have the norm `radius`, and two answers have the distance `diameter`.
-    for block in blocks:
-        seen = answers @ block.basis
-        np.testing.assert_allclose(np.linalg.norm(seen, axis=1), block.radius, rtol=1e-12)
-        reach = np.linalg.norm(seen[:, None] - seen, axis=2).max()
-        assert block.diameter == pytest.approx(reach, rel=1e-12)
-
-
-def test_binary_blocks_are_the_parity_basis():
-    workload = MarginalTables([2] * 5, 2)
-    answers = explicit_answers(workload)
-    parities = np.hstack([explicit_answers(Parities(5, order)) for order in (1, 2)])
-    blocks = workload.blocks()
-    assert [block.basis.shape[1] for block in blocks] == [1] * 15
-    for block, parity in zip(blocks, parities.T, strict=True):
-        seen = answers @ block.basis[:, 0]
-        np.testing.assert_allclose(seen, block.diameter / 2 * parity, rtol=0, atol=1e-14)
 
 
 def test_answers_of_a_frame():
@@ -194,22 +164,6 @@ def test_bounds_for_large_universes_hold(rows, monkeypatch):
         assert truth <= getattr(large, name)() <= 3 * truth
     with pytest.raises(WorkloadSizeError, match="dense matrix"):
         _ = large.matrix
-
-
-def test_counts_of_records_give_the_same_totals():
-    schema = gd.data.Schema.from_dict({"a": ["x", "y", "z"], "b": bool, "c": [1, 2, 3, 4]})
-    codes = WORKLOAD.universe.sample(50, 4)
-    labels = [["x", "y", "z"], [False, True], [1, 2, 3, 4]]
-    frame = pd.DataFrame(
-        {
-            name: np.array(own)[codes[:, i]]
-            for i, (name, own) in enumerate(zip("abc", labels, strict=True))
-        }
-    )
-    counted = gd.data.count_records(gd.data.source_of(frame), schema, WORKLOAD)
-    assert isinstance(counted, CountedRecords)
-    np.testing.assert_allclose(counted.totals(WORKLOAD).sums, WORKLOAD.totals(codes).sums)
-    np.testing.assert_allclose(WORKLOAD.totals(codes).sums, WORKLOAD.evaluate(codes).sum(axis=0))
 
 
 @pytest.mark.parametrize(

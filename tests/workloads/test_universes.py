@@ -112,9 +112,9 @@ def exact_square(row: np.ndarray) -> Fraction:
     return sum((Fraction(float(x)) ** 2 for x in row), Fraction(0))
 
 
-@pytest.mark.parametrize("d", [1, 2, 7, 300])
+@pytest.mark.parametrize("d", [1, 2, 7, 100])
 def test_every_accepted_row_is_in_the_ball_exactly(d: int) -> None:
-    rows = np.random.default_rng(d).normal(size=(200, d))
+    rows = np.random.default_rng(d).normal(size=(min(200, 3000 // d), d))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     read = np.concatenate([rows, rows * (1 + d / 2**53), rows * (1 - 2**-52)])
     kept = read.copy()
