@@ -374,8 +374,8 @@ REFUSED = {
     "rows must be": lambda: PIdentity(rows=0),
     "bins must be": lambda: SoftBins(bins=-1),
     "cells must be a CellNoise": lambda: Tree("laplace"),
-    "at most 2\\^12": lambda: Tree().design(Prefixes(5000), REPLACE),
-    "2 to 2\\^10": lambda: PIdentity().design(Explicit(np.ones((2, 1))), REPLACE),
+    "from 1 to 4096 elements": lambda: Tree().design(Prefixes(5000), REPLACE),
+    "from 2 to 1024 elements": lambda: PIdentity().design(Explicit(np.ones((2, 1))), REPLACE),
     "no strategy is known": lambda: Hierarchical(SecondMoment(2), n=5, privacy=PURE).noise,
     "workload has no strategy": lambda: Matrix(SecondMoment(2), n=5, privacy=PURE).noise,
 }

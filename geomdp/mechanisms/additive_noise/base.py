@@ -66,9 +66,8 @@ NEGLIGIBLE = 1e-6
 class AdditiveMechanism(Mechanism):
     """M(X) = (sum over x in X of Q(x) + Z) / n, with noise Z that does not depend on X.
 
-    X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
-    random noise. The error is Z / n for all data, unless releases round answers, so it can be
-    predicted without data. The law of Z does not depend on n, so copies for another n share it.
+    Q(x) in R^m holds the answers to the m queries on record x. The error is Z / n for all data,
+    unless releases round answers. The law of Z does not depend on n.
 
     A subclass says which definitions of privacy its noise satisfies (`accepts`), gives the noise
     for what one record can change (`law`; a proof may ask it for other noise), and proves the claim
@@ -76,9 +75,8 @@ class AdditiveMechanism(Mechanism):
     proof for the floats of the noise.
 
     Subclasses share the parameters and errors below, and this notation. The differences between
-    sums of neighbours span the public subspace, whose dimension is r. D_1 and D_2 are the l1 and l2
-    sensitivity of the sum: `workload.l1_diameter()` and `workload.l2_diameter()` for replace-one,
-    `workload.l1_radius()` and `workload.l2_radius()` for add/remove.
+    sums of neighbours span the public subspace, of dimension r. D_1 and D_2 are the l1 and l2
+    sensitivity of the sum: the diameter of `workload` for replace-one, its radius for add/remove.
 
     Parameters
     ----------
@@ -94,20 +92,18 @@ class AdditiveMechanism(Mechanism):
     Raises
     ------
     ValueError
-        For parameters of a wrong type or out of range, a definition of privacy that the noise does
-        not satisfy, or a workload that is constant or not supported, or whose largest l1 norm of an
-        answer vector is outside 1e-60 to 1e60.
+        For bad parameters, a definition of privacy that the noise does not satisfy, or a workload
+        that is constant, not supported, or has its largest l1 norm of answers outside 1e-60 to
+        1e60.
 
     Examples
     --------
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(16)
-    >>> for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball, gd.mechanisms.Hierarchical):
-    ...     mechanism = kind(workload, n=1000, privacy=gd.PureDP(1.0))
-    ...     print(kind.__name__, round(mechanism.predicted_rmse.value, 4))
-    Laplace 0.0212
-    Ball 0.015
-    Hierarchical 0.0044
+    >>> for kind in (gd.mechanisms.Laplace, gd.mechanisms.Hierarchical):
+    ...     print(kind(workload, n=1000, privacy=gd.PureDP(1.0)).predicted_rmse)
+    rmse 0.02121
+    rmse 0.004402
     """
 
     #: Whether the proof is for whole answers only, and not for rounded ones.
@@ -203,8 +199,9 @@ class AdditiveMechanism(Mechanism):
     @cached_property
     def _rounding(self) -> FloatArray:
         """`answer_rounding` for any n with exact sums, read-only, because all copies share it."""
-        assert self.exact_path is not None
-        found = self.exact_path.rounding(self._hull)
+        path = self.exact_path
+        assert path is not None
+        found = path.sums.rounding(path.rows, self._hull)
         found.flags.writeable = False
         return found
 
@@ -228,16 +225,12 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def _hull(self) -> AffineHull | None:
-        """The public subspace onto which releases are projected; None for all of R^m."""
+        """The subspace onto which releases are projected; None for R^m."""
         return self.change.hull if self.in_span else None
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """(E ||Z||_2^2 / m)^(1/2) / n: the error of M(X) as an estimate of (sum of Q(x)) / n.
-
-        It has a standard error above 0 if E ||Z||^2 is estimated by simulation. If rounding of
-        answers can change the error by more than a millionth, it is an upper bound.
-        """
+        """(E ||Z||_2^2 / m)^(1/2) / n; an upper bound if rounding of answers is not negligible."""
         moment, rounding = self.noise.second_moment(), np.zeros(self.workload.n_queries)
         value = math.sqrt(moment.value / len(rounding)) / self.n
         if not self.workload.whole_answers and value < FAR_ABOVE_UNITS * self.workload.l1_radius():
@@ -268,9 +261,7 @@ class AdditiveMechanism(Mechanism):
 
 
 def predicted_error(moment: Estimate, n: int, rounding: FloatArray, noise: str) -> Prediction:
-    """(E ||Z||^2 / m)^(1/2) / n, with at most `rounding` (m,) of each answer, which counts only if
-    it is not negligible.
-    """
+    """(E ||Z||^2 / m)^(1/2) / n; it includes `rounding` (m,) of answers unless negligible."""
     value = math.sqrt(moment.value / len(rounding)) / n
     # By the derivative of the square root: d sqrt(x) / sqrt(x) = dx / (2 x).
     stderr = value * moment.stderr / (2 * moment.value)
@@ -307,8 +298,7 @@ class Laplace(AdditiveMechanism):
     """Independent Laplace noise on every query.
 
     The Z_i are independent Lap(D_1 / epsilon). Notation and parameters are those of
-    `AdditiveMechanism`. `privacy` is a `PureDP`, or a `ZCDP` with
-    rho = epsilon + e^-epsilon - 1; an `ApproxDP` raises ``ValueError``.
+    `AdditiveMechanism`. `privacy` is a `PureDP`, or a `ZCDP` with rho = epsilon + e^-epsilon - 1.
 
     Notes
     -----
@@ -328,12 +318,10 @@ class Laplace(AdditiveMechanism):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(3)
     >>> mechanism = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
-    >>> records = np.array([0] * 50 + [1] * 30 + [2] * 20)
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release = mechanism.release([0] * 50 + [1] * 30 + [2] * 20, rng=0)  # the seed voids privacy
     >>> release.answers.round(3)
     array([0.506, 0.288, 0.15 ])
     """
@@ -350,10 +338,9 @@ class Gaussian(AdditiveMechanism):
     """Isotropic Gaussian noise in the subspace of the differences between neighbours.
 
     Z = B g with g ~ N(0, sigma^2 I_r). The columns of B (m, r) are an orthonormal basis of the
-    public subspace. Up to rounding, sigma is the least scale that gives the guarantee for D_2 or
-    for an upper bound on it: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
-    `gaussian_scale` for (epsilon, delta)-DP. Notation and parameters are those of
-    `AdditiveMechanism`. Gaussian noise is never epsilon-DP, so `privacy` is a `ZCDP` or `ApproxDP`.
+    public subspace. Up to rounding, sigma is the least scale that gives the guarantee for D_2:
+    D_2 / sqrt(2 rho) for rho-zCDP, and `gaussian_scale` for (epsilon, delta)-DP. Notation and
+    parameters are those of `AdditiveMechanism`. `privacy` is a `ZCDP` or `ApproxDP`.
 
     Notes
     -----
@@ -383,10 +370,9 @@ class Gaussian(AdditiveMechanism):
         _ = self.change.l2, self.change.hull
 
     def law(self, change: Change) -> GaussianNoise:
-        # For records in the unit ball or cube of R^d, the squared sensitivity is a whole number,
-        # too: 1, 2, 4, d^2 or 2 d^2.
-        whole = change.workload.whole_answers or has_real_records(change.workload)
-        if whole:
+        # The squared sensitivity is whole for real records in a ball or cube of R^d, too: 1, 2, 4,
+        # d^2 or 2 d^2.
+        if change.workload.whole_answers or has_real_records(change.workload):
             scale = proved_gaussian_scale(whole_square(change.l2), self.privacy)
         else:
             scale = gaussian_scale(change.l2, self.privacy)
@@ -441,9 +427,8 @@ class Geometric(LatticeMechanism):
     more than 2^22 answers, or for an answer of modulus 2^52 or more.
 
     Notation and parameters are those of `AdditiveMechanism`. `privacy` is a `PureDP`, or a `ZCDP`
-    with rho = epsilon - t / sinh(t) (1 - e^-epsilon) for t = epsilon max u_i / D_1; for one count
-    this is epsilon tanh(epsilon / 2). ``ValueError`` also if the answers are not known to be whole
-    numbers, or if D_1, or a sum over n records, can be 2^53 or more.
+    with rho = epsilon - t / sinh(t) (1 - e^-epsilon) for t = epsilon max u_i / D_1. ``ValueError``
+    also if answers are not known to be whole, or if D_1, or a sum over n records, can reach 2^53.
 
     Notes
     -----
@@ -455,10 +440,8 @@ class Geometric(LatticeMechanism):
     t_i / sinh(t_i) falls in t_i (X-TANH). The sampler is exact, and a noisy sum is a whole number.
 
     Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1),
-    less than that of `Laplace`. For epsilon far above D_1 / u it falls like
-    exp(-epsilon u / (2 D_1)). An epsilon above 128 D_1 / min u_i gets the noise for this value. For
-    one query whose changes are only 0 and +-u, such as a counting query, no noise has a smaller
-    error (Ghosh-Roughgarden-Sundararajan 2009; Geng-Viswanath 2014).
+    less than that of `Laplace`. An epsilon above 128 D_1 / min u_i gets the noise for this value.
+    For a counting query no noise has a smaller error.
 
     References
     ----------
@@ -469,8 +452,7 @@ class Geometric(LatticeMechanism):
     >>> import geomdp as gd
     >>> query = gd.workloads.Explicit([[0, 0, 1, 1]])
     >>> for kind in (gd.mechanisms.Geometric, gd.mechanisms.Laplace):
-    ...     mechanism = kind(query, n=100, privacy=gd.PureDP(10.0))
-    ...     print(mechanism.predicted_rmse)
+    ...     print(kind(query, n=100, privacy=gd.PureDP(10.0)).predicted_rmse)
     rmse 9.529e-05
     rmse 0.001414
     """
@@ -497,9 +479,9 @@ MOST_EPSILON = 128.0
 class Staircase(PureMechanism):
     """Staircase noise on one query: the least variance of all epsilon-DP noise on a real number.
 
-    The density of Z is constant on steps, and falls by the factor e^epsilon from step to step. The
-    steps have the width D_1, but the step around 0 is narrower. Notation and parameters are those
-    of `AdditiveMechanism`. More than one query raises ``ValueError``, too.
+    The density of Z is constant on steps of width D_1 (the step around 0 is narrower), and falls by
+    the factor e^epsilon from step to step. Notation and parameters are those of
+    `AdditiveMechanism`. More than one query raises ``ValueError``, too.
 
     Notes
     -----
@@ -507,10 +489,8 @@ class Staircase(PureMechanism):
     at most D_1 apart differ by at most the factor e^epsilon. The sampler is exact.
 
     Error: exactly D_1 (2^(-2/3) b^(2/3) (1 + b)^(2/3) + b)^(1/2) / ((1 - b) n) with
-    b = exp(-epsilon), less than that of `Laplace`. A larger epsilon than 128 has the error of 128.
-    Up to 128, no epsilon-DP noise on a real number has a smaller error (Geng-Viswanath 2014), and
-    for large epsilon it falls like exp(-epsilon / 3). Unseeded releases may round answers first
-    (see `answer_rounding`). For whole-number answers, `Geometric` can be better.
+    b = exp(-epsilon), the least of all epsilon-DP noise on a real number. A larger epsilon than 128
+    has the error of 128. For whole-number answers, `Geometric` can be better.
 
     References
     ----------
@@ -547,19 +527,17 @@ class LatticeBox(LatticeMechanism):
     change of sum i between neighbours, and u_i is the greatest common divisor of all changes of
     sum i. If w_i is 0, Z_i is 0.
 
-    Notation and parameters are those of `AdditiveMechanism`. ``ValueError`` as in `Geometric`, and
-    for more than 64 queries, more than 2^22 answers (elements times queries), or an answer of
-    modulus 2^52 or more.
+    Notation and parameters are those of `AdditiveMechanism`. ``ValueError`` as in `Geometric`, for
+    more than 64 queries or 2^22 answers (elements times queries), or an answer of modulus 2^52.
 
     Notes
     -----
     Privacy: epsilon-DP. Sums of neighbours differ by a possible value v of Z with |v_i| <= w_i for
     all i, and k(z + v) <= k(z) + 1. The sampler is exact, and a noisy sum is a whole number.
 
-    Error: exact in closed form. For large epsilon up to 128 it falls like exp(-epsilon / 2); a
-    larger epsilon gets the noise for epsilon = 128. If one record can change all m queries by one
-    unit each, the error of `Geometric` falls like exp(-epsilon / (2 m)) only. The error of
-    continuous K-norm noise falls like 1 / epsilon.
+    Error: exact in closed form. For large epsilon up to 128 it falls like exp(-epsilon / 2), where
+    that of `Geometric` can fall like exp(-epsilon / (2 m)), and that of `KNorm` like 1 / epsilon. A
+    larger epsilon gets the noise for 128.
 
     References
     ----------

@@ -97,8 +97,7 @@ def proved(
             change = Change(sums.answers, change.adjacency)
     match noise:
         case LaplaceNoise() | StaircaseNoise() | GeometricNoise():
-            # A whole sensitivity below 2^53 is exact, and scales are rounded up. The proof for
-            # staircases holds for the floats of epsilon and of the share of a step.
+            # A whole sensitivity below 2^53 is exact, and scales are rounded up.
             exact = change.l1.is_integer() and change.l1 < LARGEST_SUM
             return ExactPath(sums, sums.rounded(law(change))) if exact else None
         case LatticeBoxNoise():
@@ -118,12 +117,8 @@ def proved(
         case RecursiveNoise() if noise.undivided is not None:
             return _of_body(noise.undivided, noise, sums, change, origin)
         case KNormNoise() | MappedNoise() if origin in (Origin.BALL, Origin.SOLVER):
-            return _of_rows(few_rows(noise, sums, change, origin), sums)
+            return on_few_rows(noise, sums, change, origin)
     return None
-
-
-def _of_rows(rows: FewRows | None, sums: ExactSums) -> ExactPath | None:
-    return None if rows is None else ExactPath(sums, sums.rounded(rows.noise), rows.slack, rows)
 
 
 def _proved_on_real_records(
@@ -139,10 +134,9 @@ def _proved_on_real_records(
             found = LaplaceNoise(noise.dimension, noise.scale * (1 + slack))
         case GaussianNoise():
             pass  # The scale is proved for a whole square, and the noise fills R^m.
-        # `Spectraplex` and `PsdBox` contain x x^T for all records x. They have no parameter that
-        # could be rounded. A rounded centre a is as private as the exact centre, because a occurs
-        # in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is public. Then the
-        # proof of privacy also holds if r_1 - r_2 is published.
+        # `Spectraplex` and `PsdBox` contain x x^T for all records x, and have no parameter that
+        # could be rounded. A centre a that is not 0 occurs in Z as -(r_1 - r_2) T a, where the
+        # number of records is public. Then r_1 - r_2 may be published, so a may be rounded.
         case ConeNoise(body=bodies.Spectraplex() as body):
             entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))
             return ExactPath(sums, Rounded([Numbers(entries)], sums.grid(noise)))
@@ -179,8 +173,7 @@ def cone_noise(
         # If there is a map T, it maps the centroid to 0, so no centre is needed.
         centre = body.centroid() if matrix is None else origin
         return ConeNoise(body, rate, centre, matrix, cells=cells)
-    # Each record adds c to the sum of the answers c + T q. The number of records is not public, so
-    # Z needs the noise (r_1 - r_2) c on the sum of these constants.
+    # The number of records is private, so the sum of the constants needs noise, too.
     return ConeNoise(body, rate, origin, matrix, constant, cells)
 
 
@@ -231,7 +224,7 @@ def _of_body(
             return ExactPath(sums, sums.rounded(knorm(hull, noise.epsilon)))
     elif origin is Origin.CHANGES and holds_as_given(noise.body):
         return ExactPath(sums, Rounded.of(noise, public_grid(released)))
-    return _of_rows(few_rows(noise, sums, change, origin), sums)
+    return on_few_rows(noise, sums, change, origin)
 
 
 def knorm(body: Body, epsilon: float) -> KNormNoise:
@@ -239,7 +232,7 @@ def knorm(body: Body, epsilon: float) -> KNormNoise:
     return KNormNoise(body, epsilon, ExactSampler(body))
 
 
-def few_rows(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -> FewRows | None:
+def on_few_rows(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -> ExactPath | None:
     """Noise on r answers that determine the others, of a body proved to hold all their changes.
 
     All pairs of elements are checked (under add/remove, all elements). Whole-number vertices need
@@ -269,11 +262,10 @@ def few_rows(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -> F
         if fitting is None:
             return None
         found, slack = knorm(fitting[0], noise.epsilon), fitting[1]
-    offset = np.zeros(len(columns))
-    if change.adjacency is Adjacency.REPLACE_ONE:
-        offset = change.hull.offset
+    replaced = change.adjacency is Adjacency.REPLACE_ONE
+    offset = change.hull.offset if replaced else np.zeros(len(columns))
     lift = np.asarray(np.linalg.solve(columns[places].T, columns.T).T, dtype=np.float64)
-    return FewRows(places, found, lift, offset, slack)
+    return ExactPath(sums, sums.rounded(found), slack, FewRows(places, found, lift, offset))
 
 
 def _root(noise: Noise) -> FloatArray:
@@ -373,9 +365,8 @@ def _fitting(
     matrix, core = framed(body)
     root = matrix[places] * (1 + SLACK)
     square = root.shape[0] == root.shape[1]
-    if not square or not core_holds(root, core, points, adjacency):
-        return None
-    return bodies.LinearImage(root, core), SLACK
+    held = square and core_holds(root, core, points, adjacency)
+    return (bodies.LinearImage(root, core), SLACK) if held else None
 
 
 def _whole_image(
@@ -391,11 +382,9 @@ def _whole_image(
     if cones is None:
         return None
     heights, offsets = cones.heights(points)
-    if adjacency is Adjacency.REPLACE_ONE:
-        widths = heights.max(axis=0) - heights.min(axis=0)
-    else:
-        # Check each point p and -p, because the inequalities need not come in opposite pairs.
-        widths = np.abs(heights).max(axis=0)
+    # Under add/remove p and -p are checked, as the inequalities need not come in opposite pairs.
+    replaced = adjacency is Adjacency.REPLACE_ONE
+    widths = np.ptp(heights, axis=0) if replaced else np.abs(heights).max(axis=0)
     return image if (widths <= offsets).all() else None
 
 
@@ -417,10 +406,7 @@ def framed(body: Body) -> tuple[FloatArray, Body]:
 def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adjacency) -> bool:
     """Whether `root` times `core` is proved to hold all p - q (under add/remove, all p and -p)."""
     pulled = pulled_back(root, points, adjacency)
-    if pulled is None:
-        return False
-    images, error = pulled
-    return bool(_gauge_bound(core, images, error, adjacency) <= 1)
+    return pulled is not None and bool(_gauge_bound(core, *pulled, adjacency) <= 1)
 
 
 def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:

@@ -42,16 +42,14 @@ class Cone(PureMechanism):
 
     Let C be a body such that the answers of every record are c + T q for a point q of C. Then
     Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)). The U_i are uniform on C, and the r_i have the law
-    Gamma(D + 1), where D is the dimension of C.
-    Under replace-one, the rate of the r_i is epsilon / 2. The number of records is public, so a can
-    be the centroid of C. Under add/remove, the rate is epsilon, a is 0, and Z also has the term
-    (r_1 - r_2) c. There are four choices of C:
+    Gamma(D + 1), where D is the dimension of C. Under replace-one, their rate is epsilon / 2, and a
+    is the centroid of C. Under add/remove, the rate is epsilon, a is 0, and Z also has the term
+    (r_1 - r_2) c. C is one of these:
 
     * An elliptope, the set of psd matrices R with R_ii = 1, which contains the matrices of products
-      of signs (X-LKJ). Their order is d + 1 for all tables of at most two of d two-level columns,
-      and for `Marginals` with k <= 2. The order is d for `Parities` with k = 2.
+      of signs (X-LKJ), for tables of at most two of d two-level columns and `Marginals` with k <= 2
+      (of order d + 1), and `Parities` with k = 2 (of order d).
     * The moment body of tables (`TableMoments`), for all tables of at most two categorical columns.
-      If all d columns have two levels, this body is a linear image of the elliptope of order d + 1.
     * {R psd, R_ii <= 1}, for second moments of records in [-1, 1]^d (X-PSDBOX).
     * The sensitivity polytope, if it has an exact sampler.
 
@@ -60,12 +58,11 @@ class Cone(PureMechanism):
     Notes
     -----
     Privacy: epsilon-DP in real arithmetic. The vectors r_i (U_i, 1) have density proportional to
-    e^(-rate t) on the cone over C, where t is the last coordinate. Let q be the point of a record.
-    A shift by (q, 1) maps the cone into itself, so the shifted density is at most e^rate times the
-    original. If a record is replaced, the (q, 1) of the new record shifts the first vector, and
-    that of the old record shifts the second. Each shift costs a factor of at most e^(epsilon / 2).
-    Adding a record shifts only the first vector, and removing one only the second. M is a function
-    of the shifted vectors and of public values. The sampler is exact.
+    e^(-rate t) on the cone over C, where t is the last coordinate. A shift by (q, 1), for the point
+    q of a record, maps the cone into itself, so the shifted density is at most e^rate times the
+    original. Adding a record shifts the first vector, removing one the second, and replacing one
+    both, at a factor of e^(epsilon / 2) each. M is a function of the shifted vectors and of public
+    values. The sampler is exact.
 
     Error: exactly sqrt(8 (D + 1)(D + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
     replace-one, where a is the centroid of C and U is uniform on C.
@@ -174,17 +171,15 @@ def cone_lift(workload: Workload) -> Lift | None:
 
 # Cone noise of the moment body of tables, cut by inequalities.
 
-#: Share of the volume of the uncut body that is kept. With 1%, rejection takes 100 tries for a
-#: draw, most of them rejected early. For 8 columns of 2 to 6 levels, the error, divided by that
-#: with the uncut body, was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
+#: Share of the volume of the uncut body that is kept. For 8 columns of 2 to 6 levels, the error,
+#: divided by that with the uncut body, was 0.951 with 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
 #: Number of public draws; the limit on violations is the quantile `KEPT` of theirs.
 PILOT_DRAWS = 2048
 #: The body is not cut for more triples of events (see `TightCone`): a cut would help little.
 MAX_TRIPLES = 1 << 13
-#: If one try of rejection needs more multiplications than this, the body is not cut. For c columns
-#: with L levels in all, a try needs L^2 (L - c). The limit just allows two columns of 32 levels
-#: each, where a draw takes 13 ms.
+#: If one try of rejection needs more multiplications than this, the body is not cut. The limit just
+#: allows two columns of 32 levels each, where a draw takes 13 ms.
 MAX_WORK = 1 << 18
 
 
@@ -193,11 +188,9 @@ class TightCone(PureMechanism):
 
     The answers of a record are c + T q with q in K. K is the body `TableMoments`, cut by a limit on
     the total violation of cell and triangle inequalities, which all records satisfy. The limit is
-    the 1% quantile over public draws, so about 1% of the volume remains (more if it is 0).
-
-    An event says that a column has a certain level; for a column with two levels, only one of the
-    two events counts. K is not cut if a cut would help little, because there are more than 2^13
-    triples of events of three columns, or if draws take long, as for two columns of 33 levels.
+    the 1% quantile over public draws, so about 1% of the volume remains (more if it is 0). K is not
+    cut if there are more than 2^13 triples of levels of three columns (a cut would help little), or
+    if draws take long, as for two columns of 33 levels.
 
     Let U_1 and U_2 be uniform on K, and r the dimension of K. Gamma has a shape and a scale.
 
@@ -210,16 +203,13 @@ class TightCone(PureMechanism):
     Notes
     -----
     Privacy: epsilon-DP in real arithmetic. Under replace-one, R (U_1, U_2, 1) has density
-    proportional to e^(-epsilon t) at (a, b, t) on the cone over K x K. This cone contains
-    (q, q', 1) for the points q, q' of any two records. Replacing a record shifts the noise by a
-    vector of this form. K is convex (see `TableMoments`), so such a shift maps the cone into
-    itself, and multiplies the density at a point by at most e^epsilon. For add/remove see `Cone`.
-    The sampler is exact, by rejection.
+    proportional to e^(-epsilon t) at (a, b, t) on the cone over K x K. Replacing a record shifts
+    the noise by a vector (q, q', 1) of this cone. K is convex (see `TableMoments`), so such a shift
+    maps the cone into itself, and multiplies the density at a point by at most e^epsilon. For
+    add/remove see `Cone`. The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
-    replace-one, with E ||T U||^2 estimated from 1024 public draws if necessary. The measured error,
-    divided by that of `Cone`, was 0.868 for all pair tables of 10 binary columns, and 0.926 for
-    those of 8 columns of 2 to 6 levels.
+    replace-one, with E ||T U||^2 estimated from 1024 public draws if necessary.
 
     References
     ----------
@@ -289,16 +279,13 @@ class Spectral(PureMechanism):
 
     Notes
     -----
-    Privacy: epsilon-DP in real arithmetic. s s^T is positive semidefinite with trace p, so the
-    positive and the negative part of s s^T - s' s'^T have trace at most p. The sums of s s^T for
-    neighbours therefore differ by an element of K, and the sum plus Z is epsilon-DP (JL-L14). M is
-    a function of it. The sampler is exact.
+    Privacy: epsilon-DP in real arithmetic. s s^T is psd with trace p, so the positive and the
+    negative part of s s^T - s' s'^T have trace at most p. The sums of s s^T for neighbours differ
+    by an element of K, so the sum plus Z is epsilon-DP (JL-L14). The sampler is exact.
 
     Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, where U is
-    uniform on K / p and D = p (p + 1) / 2. Under replace-one, the ratio of this error to the error
-    of `Cone` is 1.06 at p = 11, 0.99 at p = 22, 0.95 at p = 41 and 0.93 at p = 101.
-
-    Coupling from the past draws Z, in milliseconds at p = 10 and seconds at p = 100.
+    uniform on K / p and D = p (p + 1) / 2. It is below the error of `Cone` from p = 22. Coupling
+    from the past draws Z, in milliseconds at p = 10 and seconds at p = 100.
 
     References
     ----------

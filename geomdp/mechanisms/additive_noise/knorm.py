@@ -98,16 +98,14 @@ class KNorm(BodyMechanism):
 
     Notation and parameters are those of `AdditiveMechanism`. `body` is a symmetric body in R^m in
     units of sums (not divided by n). `exact` requires an exact sampler. ``ValueError`` for a `body`
-    that is not proved to contain all differences and, with `exact`, for one without an exact
-    sampler; the message lists bodies with exact samplers.
+    that is not proved to contain all differences, or has no exact sampler if `exact`.
 
     Notes
     -----
     Privacy: epsilon-DP in real arithmetic, if Z has the stated distribution. A shift by a
     difference v of sums of neighbours changes the log-density of Z by at most
-    epsilon ||v||_K <= epsilon. With a Markov chain (`guarantee.sampler` is `Heuristic`), no bound
-    on the distance of Z from this distribution is proved. Then epsilon is a target, and no
-    guarantee is claimed (SAM-3). K, its slabs and all estimates do not depend on the records.
+    epsilon ||v||_K <= epsilon. With a Markov chain (`guarantee.sampler` is `Heuristic`), epsilon is
+    a target, and no guarantee is claimed (SAM-3). K does not depend on the records.
 
     Error: ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, up to a factor of 1 + 1e-6,
     unless releases round answers. Here U is uniform on K and r is the dimension of K. If E||U||^2
@@ -124,10 +122,8 @@ class KNorm(BodyMechanism):
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(3)
     >>> mechanism = gd.mechanisms.KNorm(workload, n=100, privacy=gd.PureDP(1.0), exact=True)
-    >>> print(mechanism.predicted_rmse)
+    >>> print(mechanism.predicted_rmse)  # of `Laplace`: 0.02828
     rmse 0.01826
-    >>> print(gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0)).predicted_rmse)
-    rmse 0.02828
     """
 
     exact: bool = False
@@ -179,22 +175,19 @@ class Recursive(BodyMechanism):
     is K-norm noise of K.
 
     Notation and parameters are those of `AdditiveMechanism`. If `body` is given, as for `KNorm`, it
-    is K, scaled up by a factor of at most 1 + 2e-8 if rounding alone puts some differences outside.
-    If a shadow of `body` has no exact sampler, a Markov chain draws from it. By default, K is the
-    body in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2, split only into
-    shadows with exact samplers. The error is then at most that of `KNorm` with `exact`. `variant`
-    is the kind of noise that a level adds in its subspace; by default the `Variant` with less
-    error. ``ValueError`` for a `body` that is not proved to contain all differences, or a `variant`
-    that is not a `Variant`.
+    is K, and a Markov chain draws from shadows without an exact sampler. By default, K is the body
+    in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2, split only into shadows
+    with exact samplers. The error is then at most that of `KNorm` with `exact`. `variant` is the
+    kind of noise of a level; by default the `Variant` with less error. ``ValueError`` for a `body`
+    that is not proved to contain all differences.
 
     Notes
     -----
     Privacy: epsilon-DP in real arithmetic, if the noise of all levels has its stated distribution.
     A difference of sums of neighbours lies in K, so its shadow lies in the public shadow K_i. The
-    shadow of the sum plus K-norm noise of K_i with epsilon_i is therefore epsilon_i-DP. The
-    epsilon_i add up to epsilon, so all levels together are epsilon-DP. Projecting the levels on the
-    V_i and adding them up is post-processing. With a Markov chain in any level (`guarantee.sampler`
-    is `Heuristic`) no guarantee is claimed (SAM-3).
+    shadow of the sum plus K-norm noise of K_i with epsilon_i is therefore epsilon_i-DP, and the
+    epsilon_i add up to epsilon. The rest is post-processing. With a Markov chain in any level
+    (`guarantee.sampler` is `Heuristic`) no guarantee is claimed (SAM-3).
 
     Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, where A_i is the
     E ||Z||^2 of level i alone at epsilon_i = 1. If the second moment of a level has no closed form,
@@ -269,18 +262,17 @@ class Ball(AdditiveMechanism):
     """K-norm noise of an l2 ball in the subspace of the differences between neighbours.
 
     Z has density proportional to exp(-L ||z||_2 / D_2) on the public subspace. The rate L is
-    epsilon for a `PureDP`. For an `ApproxDP` it is larger, up to 1% below the largest that gives
-    the guarantee. For a `ZCDP` it is the largest epsilon with epsilon tanh(epsilon / 2) <= rho, or
-    in one dimension with epsilon + e^-epsilon - 1 <= rho. Notation and parameters are those of
+    epsilon for a `PureDP`. For an `ApproxDP` it is at most 1% below the largest that gives the
+    guarantee. For a `ZCDP` it is the largest epsilon with epsilon tanh(epsilon / 2) <= rho, or in
+    one dimension with epsilon + e^-epsilon - 1 <= rho. Notation and parameters are those of
     `AdditiveMechanism`.
 
     Notes
     -----
-    Privacy: epsilon-DP, (epsilon, delta)-DP or rho-zCDP in real arithmetic. Sums of neighbours
-    differ by a vector of length D_2 at most. Pure privacy holds as for `KNorm` with a ball of this
-    radius, and implies rho. In one dimension Z is Laplace noise along a line, with the rho of
-    `Laplace` (X-TANH). For (epsilon, delta)-DP, an upper bound on the delta of all such changes is
-    proved in ball arithmetic (X-ED). Exact sampler.
+    Privacy: epsilon-DP, (epsilon, delta)-DP or rho-zCDP in real arithmetic. Pure privacy holds as
+    for `KNorm` with a ball of radius D_2, and implies rho. In one dimension Z is Laplace noise
+    along a line, with the rho of `Laplace` (X-TANH). For (epsilon, delta)-DP, a bound on the delta
+    of all changes of length D_2 is proved in ball arithmetic (X-ED). Exact sampler.
 
     Error: exactly D_2 sqrt(r (r + 1) / m) / (L n) per query. For (1, 1e-6)-DP it is 0.57, 0.72,
     0.84, 0.94 and 0.98 times the error of `Gaussian` in r = 5, 10, 20, 55 and 200 dimensions.
@@ -292,15 +284,10 @@ class Ball(AdditiveMechanism):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(4)
-    >>> mechanism = gd.mechanisms.Ball(workload, n=100, privacy=gd.PureDP(1.0))
-    >>> print(mechanism.predicted_rmse)
+    >>> print(gd.mechanisms.Ball(workload, n=100, privacy=gd.PureDP(1.0)).predicted_rmse)
     rmse 0.03
-    >>> release = mechanism.release(np.repeat(np.arange(4), 25), rng=0)
-    >>> print(release.guarantee)
-    seeded: no privacy claim
     """
 
     accepts, in_span, origin = (PureDP, ApproxDP, ZCDP), True, Origin.BALL
@@ -326,32 +313,25 @@ class Ellipsoid(AdditiveMechanism):
     differences between sums of neighbours. For a universe of N elements, it is the first of these
     that applies:
 
-    * `workloads.SecondMoment`: the set of all differences. By symmetry, S has one eigenvalue for
-      multiples of the identity matrix and one for traceless matrices.
-    * Replace-one, `MarginalTables` with c <= 12 columns of more than one level: the set of all
-      differences Q(x) - Q(x'). By symmetry, S depends only on the sets of columns in which two
-      records can agree. There are 2^c such sets.
-    * Replace-one, N <= 2^12 and N r <= 2^24: the set of all differences Q(x) - Q(x').
-    * Replace-one, all other cases: the vectors of length at most D_2 whose projection on each block
+    * All differences: for `workloads.SecondMoment`; under replace-one for `MarginalTables` with at
+      most 12 columns of more than one level (both by symmetry), and if N <= 2^12 and N r <= 2^24;
+      under add/remove if N r <= 2^24.
+    * Other cases of replace-one: the vectors of length at most D_2 whose projection on each block
       (one of the orthogonal subspaces `workload.blocks()`) is at most as long as the diameter of
       the projected answers. If N r <= 2^24, four times the matrix of the least-trace ellipsoid
-      around the points Q(x) - mean of Q is taken if its trace is lower. No S has a larger trace
-      than the ball of radius D_2.
-    * Add/remove, N r <= 2^24: the set of all differences, which are Q(x) and -Q(x).
-    * Add/remove, all other cases: the ball of radius D_2.
+      around the points Q(x) - mean of Q is taken if its trace is lower.
+    * Other cases of add/remove: the ball of radius D_2.
 
     Notation and parameters are those of `AdditiveMechanism`.
 
     Notes
     -----
     Privacy: epsilon-DP, (epsilon, delta)-DP or rho-zCDP in real arithmetic. Every difference v has
-    v^T S^+ v <= 1, so a linear map makes it a change of length 1 at most, and Z the noise of a
-    ball: see `Ball`. If the optimisation does not converge, S is scaled up for this. The sampler is
-    exact.
+    v^T S^+ v <= 1 (S is scaled up for this if the optimisation does not converge), so a linear map
+    makes it a change of length 1 at most, and Z the noise of a ball: see `Ball`. Exact sampler.
 
     Error: sqrt((r + 1) tr S / m) / (L n) per query, up to a factor of 1 + 1e-6, unless releases
-    round answers. The optimisation runs on first use. If it converges, tr S is at most 0.5% above
-    the least.
+    round answers. If the optimisation, on first use, converges, tr S is within 0.5% of the least.
 
     References
     ----------
@@ -359,13 +339,10 @@ class Ellipsoid(AdditiveMechanism):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Explicit([[0.0, 1.0, 1.0], [0.0, 0.0, 0.2]])
     >>> mechanism = gd.mechanisms.Ellipsoid(workload, n=100, privacy=gd.PureDP(1.0))
-    >>> round(mechanism.predicted_rmse.value, 3)
-    0.014
-    >>> np.sqrt(np.diag(mechanism.noise.covariance())).round(1)
+    >>> (mechanism.noise.variances() ** 0.5).round(1)
     array([1.8, 0.6])
     """
 
@@ -408,12 +385,11 @@ def moment_root(d: int, adjacency: Adjacency) -> FloatArray:
 
 def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> bool:
     """Whether the set in the docstring of `Ellipsoid` is exactly the set of all differences."""
-    if isinstance(workload, SecondMoment):
-        return True
-    if adjacency is Adjacency.REPLACE_ONE and _has_few_patterns(workload):
+    replaced = adjacency is Adjacency.REPLACE_ONE
+    if isinstance(workload, SecondMoment) or (replaced and _has_few_patterns(workload)):
         return True
     size = workload.universe.size
-    most = math.inf if adjacency is Adjacency.ADD_REMOVE else MAX_PAIR_ELEMENTS
+    most = MAX_PAIR_ELEMENTS if replaced else math.inf
     return size is not None and size <= most and _fits(size, answer_hull(workload, adjacency))
 
 

@@ -142,11 +142,9 @@ class StrategyMechanism(AdditiveMechanism):
     @cached_property
     def _hull(self) -> AffineHull | None:
         # Sums of counts are exact, so no rounding error is outside the span, whose basis is large.
-        if isinstance(self.workload, MarginalTables | Marginals | Parities):
-            return None
-        if isinstance(self.workload, ProductQueries) and self.workload.whole_answers:
-            return None
-        return self.change.hull
+        of_tables = isinstance(self.workload, MarginalTables | Marginals | Parities)
+        whole = isinstance(self.workload, ProductQueries) and self.workload.whole_answers
+        return None if of_tables or whole else self.change.hull
 
     def _sums(self) -> ExactSums | None:
         """The sums of all measurements, if they are exact; else answers get the noise."""
@@ -169,10 +167,9 @@ class Hierarchical(StrategyMechanism):
 
     M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus public constants. h is the histogram of the
     records. C_i maps every element to a point of a simplex: a cell of partition i, or a mixture of
-    cells. Under replace-one, Z_i is K-norm noise of the difference body of this simplex, with the
-    budget epsilon_i (X-SIM). Under add/remove, Z_i is Laplace noise (K-norm noise of the l1 ball)
-    with the budget epsilon_i. The R_i are the least-squares weights, and the epsilon_i add up to
-    epsilon. Of the following partitions, those with the least error for the workload are taken:
+    cells. Z_i has the budget epsilon_i: under replace-one it is K-norm noise of the difference body
+    of this simplex (X-SIM), under add/remove Laplace noise. The R_i are the least-squares weights.
+    Of the following partitions, those with the least error for the workload are taken:
 
     * For tables and `ProductQueries`: the cells of several tables, whose columns
       `WeightedMarginals` chooses.
@@ -188,13 +185,11 @@ class Hierarchical(StrategyMechanism):
     -----
     Privacy: epsilon-DP in real arithmetic. Replacing a record changes C_i h by the difference of
     two points of the simplex. Adding or removing a record changes it by a point of the simplex (a
-    vector of l1 norm 1) or its negative. So C_i h + Z_i is epsilon_i-DP, and by composition all
-    together are epsilon-DP. The partitions are public. The sampler is exact; for a strategy from
-    outside this package, its status is that of the strategy's noise.
+    vector of l1 norm 1) or its negative. So C_i h + Z_i is epsilon_i-DP, and the epsilon_i add up
+    to epsilon. The partitions are public. The sampler is exact; for a strategy from outside this
+    package, its status is that of the strategy's noise.
 
-    Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. Under replace-one, the
-    measured ratio to the error of the best known Laplace strategy (`Matrix`) was 0.984 for prefixes
-    of 256 elements, and 0.985 for ranges of 64 elements.
+    Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query.
 
     References
     ----------
@@ -223,29 +218,27 @@ class Matrix(StrategyMechanism):
     the measurements and computes M(X) = R (A h + z) / n = (W h + R z) / n.
 
     * For `PureDP`, z is independent Laplace noise, calibrated to the l1 sensitivity of A. The
-      strategy is `strategy` (a `Strategy`), or the best known strategy for the workload. For
-      tables, the known strategies measure weighted tables of sets of columns (all columns, blocks
-      of covering designs, smaller sets) or products of signs. A tree and the Haar wavelet are known
-      strategies for m queries on N elements with 2 <= N <= 2^12 and m N <= 2^26, but not for
-      `MarginalTables`. So are soft bins (for N <= 2^10) and the p-identity strategy (for N <= 2^8).
+      strategy is `strategy` (a `Strategy`), or the best known one: for tables, weighted tables of
+      sets of columns (all columns, blocks of covering designs, smaller sets); for answers that are
+      linear in products of two signs, weighted products; for m queries on N elements that are no
+      `MarginalTables`, with 2 <= N <= 2^12 and m N <= 2^26, a tree and the Haar wavelet, soft bins
+      (N <= 2^10) and the p-identity strategy (N <= 2^8).
     * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
-      A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice: if
-      S is optimal and n is public, no linear unbiased mechanism with Gaussian noise has a smaller
-      total squared error.
+      A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality, if S is optimal and n is
+      public, no linear unbiased mechanism with Gaussian noise has a smaller total squared error.
 
     Notation and parameters are those of `AdditiveMechanism`. A `strategy` without `PureDP` raises
-    ``ValueError``. With `PureDP`, a workload without a known strategy raises ``ValueError`` on
-    first use. Strategies are known only for tables, for answers that are linear in products of two
-    signs, and for at most 2^12 elements (for `SparseQueries`, those of `SparseQueries.explicit`).
+    ``ValueError``, and so does, on first use, a workload without a known strategy (`SparseQueries`
+    have those of `SparseQueries.explicit`).
 
     Notes
     -----
     Privacy: epsilon-DP, rho-zCDP or (epsilon, delta)-DP, in real arithmetic. M is a function of the
     noisy measurements and of n, and the strategy is public. The sampler is as in `Hierarchical`.
 
-    Error: exactly (E ||R z||^2 / m)^(1/2) / n per query. The set-up, on first use, takes seconds
-    for the p-identity strategy on 256 elements and minutes for 1024, a second for tables of ten
-    columns, and 6 seconds for all 4-way tables of 20 binary columns.
+    Error: exactly (E ||R z||^2 / m)^(1/2) / n per query. The set-up, on first use, takes a second
+    for tables of ten columns, and seconds for all 4-way tables of 20 binary columns or the
+    p-identity strategy on 256 elements.
 
     References
     ----------
@@ -255,15 +248,15 @@ class Matrix(StrategyMechanism):
     Examples
     --------
     >>> import geomdp as gd
-    >>> workload = gd.workloads.Prefixes(16)
-    >>> best = gd.mechanisms.Matrix(workload, n=1000, privacy=gd.PureDP(1.0))
-    >>> round(best.predicted_rmse.value, 4)
-    0.0046
-
     >>> from geomdp.mechanisms.strategies import Haar
-    >>> mechanism = gd.mechanisms.Matrix(workload, n=1000, privacy=gd.PureDP(1.0), strategy=Haar())
-    >>> mechanism.design, round(mechanism.predicted_rmse.value, 4)
-    ('Haar wavelet', 0.007)
+    >>> workload = gd.workloads.Prefixes(16)
+    >>> for strategy in (None, Haar()):
+    ...     mechanism = gd.mechanisms.Matrix(
+    ...         workload, n=1000, privacy=gd.PureDP(1.0), strategy=strategy
+    ...     )
+    ...     print(mechanism.design, round(mechanism.predicted_rmse.value, 4))
+    tree of intervals 0.0046
+    Haar wavelet 0.007
     """
 
     accepts, cells = (PureDP, ZCDP, ApproxDP), LaplaceCells()
@@ -287,8 +280,8 @@ class Matrix(StrategyMechanism):
     def law(self, change: Change) -> MappedNoise:
         if isinstance(self.privacy, PureDP):
             return super().law(change)
-        # In the ellipsoid of S = B B^T, every difference of neighbours is B u with ||u||_2 <= 1. A
-        # measurement with the differences u has l2 sensitivity 1, and B maps it to the answers.
+        # Every difference of neighbours is B u with ||u||_2 <= 1, so what has the differences u has
+        # l2 sensitivity 1, and B maps it to the answers.
         assert isinstance(self.privacy, ZCDP | ApproxDP)
         root = least_trace_root(change.workload, change.adjacency)
         scale = proved_gaussian_scale(1, self.privacy)
@@ -314,17 +307,15 @@ class ResidualGaussian(AdditiveMechanism):
     evenly over other columns. So all tables follow from the measurements, and agree on shared
     columns.
 
-    The variances s_A minimise the total error; the notes say when this is proved. Under add/remove,
-    ResidualPlanner gives the s_A in closed form. Under replace-one, they are optimised for the
-    largest change of the measurements over all sets of columns in which two records can differ. For
-    all 3-way tables of 100 columns with 2 to 6 levels, the set-up and the release each take
-    seconds, and need less than 8 GiB of memory (figure `many_columns`).
+    The variances s_A minimise the total error. Under add/remove, ResidualPlanner gives them in
+    closed form. Under replace-one, they are optimised for the largest change of the measurements
+    over all sets of columns in which two records can differ. For all 3-way tables of 100 columns
+    with 2 to 6 levels, the set-up and the release each take seconds, and need less than 8 GiB of
+    memory (figure `many_columns`).
 
     `ProductQueries` are answered in the same way. A column asked by prefixes, ranges or other rows
     W_i has a matrix A_i with A_i 1 = 0 in place of I - 11^T / l_i: the strategy of least error for
-    the queries W_i (I - 11^T / l_i) of this column alone, from a small convex program. For all
-    2-way products of three columns, the error was from 1.6% to 4.3% above the least of all
-    strategies.
+    the queries W_i (I - 11^T / l_i) of this column alone, from a small convex program.
 
     Parameters are those of `AdditiveMechanism`. `workload` is a `MarginalTables`, a `ChosenTables`
     or a `ProductQueries` of at most 2^25 queries, and `privacy` a `ZCDP` or an `ApproxDP`. A table
@@ -356,25 +347,20 @@ class ResidualGaussian(AdditiveMechanism):
     W_i from unit noise on A_i, and 1 / l_j is ||W_j 1||^2 / l_j^2.
 
     For tables under add/remove, no linear unbiased mechanism with Gaussian noise has a smaller
-    total squared error. For one-way tables of d binary columns, a cell errs as with Gaussian noise
-    for the sensitivity (sqrt(d) + 1) / 2. Under replace-one, none has an error smaller by more than
-    a share of 1e-7, if the search for the s_A ends within 100 rounds (see `best_scales`), in two
-    cases:
-
-    * `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. Put columns
-      with equal numbers of levels in one class. A profile states, for each class, the number of
-      columns in which two records differ. A kind states, for each class, the number of columns that
-      a set contains. For example, five classes of 20 columns have 21^5 < 2^22 profiles.
-    * `ChosenTables` on at most 22 columns with at most 1024 sets of columns.
-
-    Otherwise, the best of several upper bounds may replace the sensitivity. The error is at most
-    that of `Gaussian` if the sum over tables of 4^(number of their columns) is at most 2^26.
+    total squared error. Under replace-one, none has an error smaller by more than a share of 1e-7,
+    if the search for the s_A ends within 100 rounds (see `best_scales`), for `ChosenTables` on at
+    most 22 columns with at most 1024 sets of columns, and for `MarginalTables` with at most 2^22
+    profiles and 1024 kinds of sets. A profile or a kind says how many columns of each number of
+    levels differ between two records, or are in a set: five classes of 20 columns have
+    21^5 < 2^22 profiles. Otherwise, the best of several upper bounds may replace the sensitivity.
+    The error is at most that of `Gaussian` if the sum over tables of 4^(number of their columns) is
+    at most 2^26.
 
     References
     ----------
     Xiao-He-Zhang-Kifer 2023 (ResidualPlanner, and ResidualPlanner+ in version 5);
-    Lebeda-Nikolov-Tang 2025 (arXiv 2512.21499), also for the largest error; Lebeda 2024 (arXiv
-    2408.06853), one-way tables; formula sheet X-RES, X-PROD, X-GRID, GEN-2.
+    Lebeda-Nikolov-Tang 2025 (arXiv 2512.21499); Lebeda 2024 (arXiv 2408.06853), one-way tables;
+    formula sheet X-RES, X-PROD, X-GRID, GEN-2.
 
     Examples
     --------
@@ -383,16 +369,6 @@ class ResidualGaussian(AdditiveMechanism):
     >>> mechanism = gd.mechanisms.ResidualGaussian(workload, n=10_000, privacy=gd.ZCDP(0.5))
     >>> round(mechanism.predicted_rmse.value * 10_000, 2)
     10.35
-
-    Counts of records up to each age, by region:
-
-    >>> prefixes = gd.workloads.Prefixes(64)
-    >>> workload = gd.workloads.ProductQueries(
-    ...     {"region": 4, "age": 64}, [["region", "age"]], {"age": prefixes}
-    ... )
-    >>> mechanism = gd.mechanisms.ResidualGaussian(workload, n=10_000, privacy=gd.ZCDP(0.5))
-    >>> round(mechanism.predicted_rmse.value * 10_000, 2)
-    2.99
     """
 
     accepts, origin = (ZCDP, ApproxDP), Origin.FORMULA

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -12,10 +12,10 @@ from typing import TypeAlias
 import numpy as np
 from flint import arb
 
-from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull, svec
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, neighbour_body
-from geomdp.data.tallies import CountedRecords, Counts, RecordCounts
+from geomdp.data.tallies import CountedRecords, Counts, RecordCounts, Table
 from geomdp.mechanisms.base import (
     LARGEST_SUM,
     answer_hull,
@@ -52,10 +52,9 @@ from geomdp.workloads import (
 from geomdp.workloads.base import CHUNK_ROWS, Totals
 from geomdp.workloads.structure import Residuals
 from geomdp.workloads.tables import COUNT_ROWS, ProductQueries, TableQueries
-from geomdp.workloads.universes import Records
+from geomdp.workloads.universes import Records, Universe
 
 AnyRecords: TypeAlias = "Records | Iterable[Records] | CountedRecords"
-Recomputed: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # What one record can change.
 
@@ -170,18 +169,26 @@ class ExactSums:
         """Means of the answers of `workload` (m,), from means of these sums."""
         return means
 
-    def rounding(self, recomputed: Recomputed | None, hull: AffineHull | None) -> FloatArray:
-        """Largest change (m,) of means by rounding of answers, after a projection on any `hull`.
-
-        `recomputed` computes answers (N, m) from those that are measured; None if all are.
-        """
-        del recomputed, hull
+    def rounding(self, rows: FewRows | None, hull: AffineHull | None) -> FloatArray:
+        """Largest change (m,) of means by rounding, if `rows` are measured, projected on `hull`."""
+        del rows, hull
         return np.zeros(self.workload.n_queries)
 
 
+def counts_of(
+    universe: Universe, records: AnyRecords, rows: int, tables: Sequence[Table]
+) -> Iterator[Counts]:
+    """Counts of all records with the given `tables`, or of one chunk of `rows` after the other."""
+    if isinstance(records, CountedRecords):
+        records.require(universe)
+        yield records.with_tables(tables)
+        return
+    for chunk in universe.chunks(records, rows):
+        yield RecordCounts(universe, chunk)
+
+
 #: The largest l1 norm L of an answer vector is made at most 2^28 units. Sums of 2^24 records are
-#: then exact in float64. Rounding moves a mean by at most 2^-28 L, which is about a thousandth of
-#: the standard deviation of Laplace noise for l1 sensitivity 2 L / n at n epsilon = 10^6.
+#: then exact in float64, and rounding moves a mean by at most 2^-28 L.
 NORM_BITS = 28
 #: Largest universe, and largest N^2 m for N elements and m queries, for which all pairs of elements
 #: are compared, in a second.
@@ -214,22 +221,17 @@ class Units(ExactSums):
     def totals(self, records: AnyRecords) -> Totals:
         # The answers of a record are looked up by its element number, so that their rounding cannot
         # depend on other records of its chunk.
-        universe, size = self.workload.universe, len(self.rows)
-        if isinstance(records, CountedRecords):
-            records.require(universe)
-            counts = records.histogram()
-        else:
-            counts = np.zeros(size, dtype=np.int64)
-            for chunk in universe.chunks(records, CHUNK_ROWS):
-                counts += np.bincount(universe.numbers(chunk), minlength=size)
+        counts = np.zeros(len(self.rows), dtype=np.int64)
+        for part in counts_of(self.workload.universe, records, CHUNK_ROWS, ()):
+            counts += part.histogram()
         return Totals(int(counts.sum()), counts.astype(np.float64) @ self.rows)
 
     def restored(self, means: FloatArray) -> FloatArray:
         return np.asarray(means / self.factor)
 
-    def rounding(self, recomputed: Recomputed | None, hull: AffineHull | None) -> FloatArray:
+    def rounding(self, rows: FewRows | None, hull: AffineHull | None) -> FloatArray:
         # A mean moves at most as far as an answer of some element.
-        moved = self.restored(self.rows if recomputed is None else recomputed(self.rows))
+        moved = self.restored(self.rows if rows is None else rows.recomputed(self.rows))
         if hull is not None:
             moved = hull.embed(hull.coordinates(moved))
         exact = self.workload.evaluate(self.workload.universe.elements())
@@ -237,11 +239,9 @@ class Units(ExactSums):
 
 
 def units_of(workload: Workload) -> Units | None:
-    """The answers in units; None if whole, of l1 norm 2^28 or more, or of too large a universe."""
+    """The answers in units; None if of l1 norm 2^28 or more, or of too large a universe."""
     size = workload.universe.size
-    if workload.whole_answers or size is None or size > MAX_CHECKED:
-        return None
-    if size**2 * workload.n_queries > MAX_PAIRS:
+    if size is None or size > MAX_CHECKED or size**2 * workload.n_queries > MAX_PAIRS:
         return None
     answers = workload.evaluate(workload.universe.elements())
     largest = float(np.abs(answers).sum(axis=1).max())
@@ -255,14 +255,11 @@ def units_of(workload: Workload) -> Units | None:
 # [-1, 1] are rounded towards zero to multiples of 2^-40, so sums of products are multiples of
 # 2^-80. They are stored in this unit, as digits in base 2^20 that float64 holds exactly.
 
-#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. For
-#: 1-DP, a mean of fewer than 10^11 records needs noise of a scale above 10^-12.
+#: Bits after the binary point of a rounded real.
 REAL_BITS = 40
-#: Bits of a digit, and number of digits of a sum. The last digit has no limit of 20 bits; for n
-#: records, it is at most about n.
+#: Bits of a digit, and number of digits of a sum. For n records, the last digit is at most about n.
 DIGIT_BITS, DIGITS = 20, 5
-#: Number of rows that are added up at a time in float64. Products of two digits are at most 2^40,
-#: so sums of 2^12 products are at most 2^52, and exact in any order.
+#: Number of rows that are added up at a time in float64: 2^12 products of digits, at most 2^52.
 EXACT_ROWS = 1 << 12
 
 _BASE = 1 << DIGIT_BITS
@@ -342,11 +339,9 @@ class RealRecords(ExactSums):
 
     @property
     def _stretch(self) -> FloatArray:
-        factors = np.ones(self.workload.n_queries)
-        if self.order is not None:
-            rows, columns = np.triu_indices(self.order)
-            factors[rows != columns] = np.sqrt(2.0)
-        return factors
+        if self.order is None:
+            return np.ones(self.workload.n_queries)
+        return svec(np.ones((self.order, self.order)))
 
     def grid(self, noise: Noise) -> int:
         del noise
@@ -358,9 +353,8 @@ class RealRecords(ExactSums):
             found = isotropic(noise.dimension, noise.scale)
         else:
             found = exact_numbers(noise)
-        if self.order is None:
-            return [Numbers(found.balls)]
-        return [Numbers(matrix_entries(found.balls, self.order))]
+        balls = found.balls
+        return [Numbers(balls if self.order is None else matrix_entries(balls, self.order))]
 
     def empty(self) -> WideSums:
         """Sums before any record is added: all 0."""
@@ -393,9 +387,9 @@ class RealRecords(ExactSums):
     def restored(self, means: FloatArray) -> FloatArray:
         return np.asarray(means * self._stretch)
 
-    def rounding(self, recomputed: Recomputed | None, hull: AffineHull | None) -> FloatArray:
+    def rounding(self, rows: FewRows | None, hull: AffineHull | None) -> FloatArray:
         """2^-40 for entries, 2^-39 for products, sqrt(2) 2^-39 if scaled by sqrt(2)."""
-        del recomputed, hull  # the affine hull of the answers is R^m
+        del rows, hull  # the affine hull of the answers is R^m
         return self._stretch * 2.0 ** (-REAL_BITS + (self.order is not None))
 
 
@@ -442,22 +436,13 @@ class MeasuredSums(ExactSums):
         return (LARGEST_SUM - 1) // self.step
 
     def totals(self, records: AnyRecords) -> Totals:
-        universe = self.workload.universe
-        if isinstance(records, CountedRecords):
-            records.require(universe)
-            tables = [part.table for part in self.measurements if part.table is not None]
-            held = records.with_tables(tables)
-            return Totals(held.count, self._sums_of(held))
-        count = 0
-        sums = np.zeros(sum(part.matrix.shape[1] for part in self.measurements))
-        for chunk in universe.chunks(records, COUNT_ROWS):
-            count += len(chunk)
-            sums += self._sums_of(RecordCounts(universe, chunk))
-        return Totals(count, sums)
-
-    def _sums_of(self, counts: Counts) -> FloatArray:
+        tables = [part.table for part in self.measurements if part.table is not None]
         exact = [part.sums for part in self.measurements if part.sums is not None]
-        return np.concatenate([known(counts) for known in exact])
+        count, sums = 0, np.zeros(sum(part.matrix.shape[1] for part in self.measurements))
+        for counts in counts_of(self.workload.universe, records, COUNT_ROWS, tables):
+            count += counts.count
+            sums += np.concatenate([known(counts) for known in exact])
+        return Totals(count, sums)
 
     def grid(self, noise: Noise) -> int:
         return max(self.step.bit_length() - 1, *map(public_grid, _parts(noise)))
@@ -519,7 +504,6 @@ class FewRows:
     noise: Noise
     lift: FloatArray
     offset: FloatArray
-    slack: float
 
     def recomputed(self, rows: FloatArray) -> FloatArray:
         """Vectors of means (N, m), computed from their entries at `places`."""
@@ -551,7 +535,3 @@ class ExactPath:
         measured = self.sums.quotients(sums[rows.places], multiples, grid, n)
         noisy = rows.offset + rows.lift @ (measured - rows.offset[rows.places])
         return self.sums.restored(np.asarray(noisy))
-
-    def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """Largest change (m,) of means by rounding of answers, after a projection on `hull`."""
-        return self.sums.rounding(None if self.rows is None else self.rows.recomputed, hull)

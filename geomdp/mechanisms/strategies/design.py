@@ -26,15 +26,14 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest accepted length of a row of W - sum of R_i C_i (see `Design._rebuilt`), an allowance for
-#: rounding errors. The unit is the length of the same row of W, plus the standard deviation of the
-#: noise on the answer at epsilon = 1. If two answers have the same noise, a longer row could reveal
-#: the records in their difference.
+#: Largest accepted length of a row of W - sum of R_i C_i (see `Design._rebuilt`), for rounding. The
+#: unit is the length of the same row of W, plus the standard deviation of the noise on the answer
+#: at epsilon = 1. A longer row could reveal records in the difference of answers with equal noise.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
-#: Number of random Gaussian vectors from whose products with a row its length is estimated. The
-#: probability that all 32 products are below a tenth of the length is below 1e-35.
+#: Number of random Gaussian vectors from whose products with a row its length is estimated. All 32
+#: products are below a tenth of the length with probability below 1e-35.
 WEIGHTS = 32
 #: Real entries of a strategy are rounded to multiples of 2^-24, within the tolerance of the search
 #: for them. Sums over 2^29 records stay exact in float64.
@@ -69,13 +68,12 @@ def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Frac
     for part, noise in zip(measured, noises, strict=True):
         if part.changes is None:
             return None
-        match noise:
-            case LaplaceNoise():
-                rate = 1 / Fraction(noise.scale)
-            case KNormNoise():
-                rate = Fraction(noise.epsilon)
-            case _:
-                return None
+        if isinstance(noise, LaplaceNoise):
+            rate = 1 / Fraction(noise.scale)
+        elif isinstance(noise, KNormNoise):
+            rate = Fraction(noise.epsilon)
+        else:
+            return None
         own = [Fraction(change) * rate for change in part.changes.tolist()]
         count = max(len(own), len(cases))
         cases = [cases[i % len(cases)] + own[i % len(own)] for i in range(count)]
@@ -127,8 +125,8 @@ class Design:
     @cached_property
     def _rebuilt(self) -> bool:
         """True, or the error of `check_answers` is raised. A check that passes runs only once."""
-        # The product of W - sum of R_i C_i with the histogram is released without noise. Under
-        # replace-one it may be a constant for each query, because the number of records is public.
+        # W - sum of R_i C_i times the histogram is released without noise. Under replace-one it may
+        # be a constant for each query, because the number of records is public.
         weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(self.answers), WEIGHTS))
         if self.adjacency is Adjacency.REPLACE_ONE:
             weights -= weights.mean(axis=0)
@@ -212,9 +210,7 @@ class SimplexCells(CellNoise):
     def variance(self, cells: int, adjacency: Adjacency) -> float:
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().variance(cells, adjacency)
-        # Let U be a uniform point of the body. The variance of K-norm noise is
-        # (r + 1)(r + 2) E ||U||^2 / r, and E ||U||^2 / r = 4 (2 r + 1) / ((r + 1)(r + 2)^2); see
-        # `SimplexDifference`.
+        # (r + 1)(r + 2) E ||U||^2 / r for a uniform point U of the body; see `SimplexDifference`.
         return 4 * (2 * cells - 1) / (cells + 1)
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
@@ -233,8 +229,7 @@ def _l1_change(adjacency: Adjacency) -> float:
 #: local minima; 30 points gave a squared error larger by 0.2% on one of 15 workloads.
 STARTS, START_SEED = 60, 0
 #: Number and length of the gradient steps with which half of the descents begin, to find other
-#: minima. On 100 workloads of 2 to 12 columns, the best error of all descents was from 4.5% below
-#: to 4% above the best error of the same number of L-BFGS descents.
+#: minima.
 STEPS, STEP_LENGTH = 12, 2.0
 #: Number of rounds (`SplitError._round`) after which descents are compared, and number of descents
 #: that are continued.
@@ -242,8 +237,8 @@ FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount,
 #: or after `MAX_ROUNDS` rounds; few take more than 40.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
-#: The first rounds are computed for blocks of starting points together: about this number of points
-#: times nonzero entries of the matrix g of `best_split`. For large g, small blocks are faster.
+#: The first rounds are computed for blocks of starting points: about this number of points times
+#: nonzero entries of the matrix g of `best_split`.
 BLOCK_PRODUCTS = 1 << 22
 #: Smallest precision in a descent. The square of this number does not underflow in float64.
 LEAST_PRECISION = 1e-100
@@ -263,10 +258,9 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     """Shares t >= 0 with sum 1 that minimise sum_u c_u / (sum_i g_iu t_i^2).
 
     Measurement i with the share t_i determines quantity u with precision g_iu t_i^2, `overlap` (s,
-    q); c_u, in `costs` (q,), is the weight of its variance in the error. If one measurement
-    determines each quantity, the solution has a closed form (JL-SPLIT). Else the problem is not
-    convex, and is solved by descents from many points. Every quantity with a cost above 0, however
-    small, is measured: else the measurements would not determine the answers that depend on it.
+    q); c_u, in `costs` (q,), is the weight of its variance in the error. The problem is not convex,
+    and is solved by descents from many points. Every quantity with a cost above 0, however small,
+    is measured: else the measurements would not determine the answers that depend on it.
     """
     error = SplitError.of(costs, overlap)
     count = overlap.shape[0]
@@ -288,10 +282,6 @@ class SplitError:
         needed = np.flatnonzero(costs)
         kept = sp.csr_array(overlap.tocsc()[:, needed])
         return cls(costs[needed], kept, kept.T.tocsr())
-
-    def __call__(self, shares: FloatArray) -> FloatArray:
-        """The errors (b,) of splits (s, b) with sums 1, all divided by the largest cost."""
-        return self._with_gains(shares)[0]
 
     def lowest(self, starts: FloatArray) -> FloatArray:
         """The best shares (s,) that descents from the points (s, b) reach; a share of 0 stays 0."""
@@ -332,36 +322,33 @@ class SplitError:
 
     def _best(self, shares: FloatArray) -> FloatArray:
         """The `KEPT_DESCENTS` splits of least error, in columns."""
-        return shares[:, np.argsort(self(shares), kind="stable")[:KEPT_DESCENTS]]
+        return shares[:, np.argsort(self.with_gains(shares)[0], kind="stable")[:KEPT_DESCENTS]]
 
     def finished(self, shares: FloatArray) -> Split:
         """Turn the `shares` (s,) of a search into shares with sum 1 that measure every quantity."""
         kept = _without_tiny(shares / shares.max(), self.transposed)
         return Split(kept, float((self.costs / (self.transposed @ kept**2)).sum()))
 
-    def _with_gains(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Errors E (b,) of splits t (s, b), and the slopes a_i = -dE / d(t_i^2), (s, b)."""
-        # A descent may visit shares so small that their squares underflow.
+    def with_gains(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Errors E (b,) of splits t (s, b), over the largest cost, and -dE / d(t_i^2), (s, b)."""
         precision = np.maximum(self.transposed @ shares**2, LEAST_PRECISION)
         parts = (self.costs / self.costs.max())[:, None] / precision
         return parts.sum(axis=0), np.asarray(self.overlap @ (parts / precision))
 
     def _round(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Splits (s, b) with errors at most those of `shares`, and the errors (b,) of `shares`."""
-        errors, gains = self._with_gains(shares)
-        # By convexity of 1 / x, the error at shares t' is at most sum_i k_i / t_i'^2 for k_i =
-        # t_i^4 a_i (see `_with_gains`), with equality at t. This is least for t_i' proportional to
-        # k_i^(1/3) (JL-SPLIT).
+        errors, gains = self.with_gains(shares)
+        # By convexity of 1 / x, the error at shares t' is at most sum_i k_i / t_i'^2 for the
+        # k_i = t_i^4 gains_i, with equality at t. It is least for t_i' ~ k_i^(1/3) (JL-SPLIT).
         shares = shares * np.cbrt(shares * gains)
         return shares / shares.sum(axis=0), errors
 
     def _after_steps(self, shares: FloatArray) -> FloatArray:
         """Splits (s, b) after steps of fixed length against the gradient in log t."""
         for _ in range(STEPS):
-            errors, gains = self._with_gains(shares)
+            errors, gains = self.with_gains(shares)
             slopes = shares * (1 - shares * gains / errors)
             lengths = np.linalg.norm(slopes, axis=0)
-            # At a minimum the slope is 0, and the split stays there.
             steps = slopes * (STEP_LENGTH / np.where(lengths > 0, lengths, 1.0))
             shares = shares * np.exp(-steps)
             shares = shares / shares.sum(axis=0)
@@ -379,8 +366,8 @@ def _without_tiny(shares: FloatArray, overlap: sp.csr_array) -> FloatArray:
     before, after = overlap @ shares**2, overlap @ kept**2
     for u in np.flatnonzero((after == 0) | (after < before / 2)):
         row = slice(overlap.indptr[u], overlap.indptr[u + 1])
-        # The square of 1e-100 does not underflow.
-        precision = overlap.data[row] * np.maximum(shares[overlap.indices[row]], 1e-100) ** 2
+        known = np.maximum(shares[overlap.indices[row]], LEAST_PRECISION)
+        precision = overlap.data[row] * known**2
         best = overlap.indices[row][np.argmax(precision)]
         kept[best] = max(kept[best], LEAST_SHARE)
     return np.asarray(kept / kept.sum())
@@ -402,9 +389,8 @@ def combined_split(
 ) -> Split:
     """Shares for the measurements of a few `families`; one family is chosen after the other.
 
-    It solves the problem of `best_split` if a descent over all measurements ends far from the
-    optimum. Before tiny shares are set to 0, the error is at most that of every split in `known`
-    (s,), and that of equal shares for any single family that measures all.
+    It serves where a descent over all measurements ends far from the optimum. The error is at most
+    that of every split in `known` (s,), and of equal shares for any family that measures all.
     """
     error = SplitError.of(costs, overlap)
     even = np.zeros((overlap.shape[0], len(families)))
@@ -414,7 +400,7 @@ def combined_split(
     alone = even[:, (measured > 0).all(axis=0)]
     starts = [*known, error.lowest(alone)] if alone.size else known
     ends = np.column_stack([_extended(error, even, start) for start in starts])
-    return error.finished(ends[:, error(ends).argmin()])
+    return error.finished(ends[:, error.with_gains(ends)[0].argmin()])
 
 
 def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> FloatArray:
@@ -422,7 +408,7 @@ def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> Fl
     for _ in range(MAX_COMBINED if families.size else 0):
         starts = (1 - FIRST_SHARE) * shares[:, None] + FIRST_SHARE * families
         added = error.lowest(starts)
-        before, after = error(np.column_stack([shares, added]))
+        before, after = error.with_gains(np.column_stack([shares, added]))[0]
         if after < before:
             shares = added
         if after > before * (1 - LEAST_FAMILY_GAIN):
@@ -432,13 +418,11 @@ def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> Fl
 
 # Covering designs: blocks of columns such that every set of t columns lies in some block.
 
-#: Largest number of blocks of a design, each measured as a table. The error grows like the number
-#: of blocks times the root of the cells of a block: few large blocks err less than many small ones.
+#: Largest number of blocks of a design, each measured as a table.
 MAX_BLOCKS = 400
 #: Largest number of groups into which the columns are divided, besides one group for each column.
 MAX_GROUPS = 12
-#: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
-#: a block then takes milliseconds.
+#: A search runs only if (number of sets of t groups) x (number of groups) is at most this.
 MAX_COVERED = 300_000
 #: The weight of an uncovered set of groups in `_greedy_cover` is `LOOK_AHEAD`^k, where k is the
 #: number of groups of the set that are not in the block yet.
@@ -496,14 +480,12 @@ def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArra
 
     A point is a group of columns. The `bits` of the points of a block add up to at most `limit`.
     """
-    count = len(bits)
-    sets = np.array(list(itertools.combinations(range(count), strength)))
-    member = np.zeros((len(sets), count))
+    sets = np.array(list(itertools.combinations(range(len(bits)), strength)))
+    member = np.zeros((len(sets), len(bits)))
     np.put_along_axis(member, sets, 1, axis=1)
     rng = np.random.default_rng(PUBLIC_SEED)
     blocks: list[IntArray] = []
     while len(member):
-        # Each new block covers at least one more set, so the loop ends.
         if len(blocks) == MAX_BLOCKS:
             return None
         block = member[rng.integers(len(member))] > 0

@@ -94,7 +94,7 @@ def _solver(information: FloatArray, queries: FloatArray) -> Callable[[FloatArra
         off = np.abs(information @ solved - queries).max(axis=0)
         if (off <= SOLVED * np.abs(queries).max(axis=0)).all():
             return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right))
-    # The matrix is singular up to rounding. Eigenvalues of the size of rounding errors are dropped.
+    # The matrix is singular up to rounding: drop eigenvalues of the size of rounding errors.
     cutoff = len(information) * np.finfo(float).eps
     inverse = np.linalg.pinv(information, rcond=cutoff, hermitian=True)
     return lambda right: np.asarray(inverse @ right)
@@ -133,12 +133,12 @@ def error_and_slopes(
 MAX_LISTED = 1 << 12
 
 
-def listed_answers(workload: Workload) -> FloatArray:
-    """Answers (N, m) of all N elements; `WorkloadSizeError` if N is above 2^12 or not finite."""
+def listed_answers(workload: Workload, least: int, most: int) -> FloatArray:
+    """Answers (N, m) of all elements, if least <= N <= most; else `WorkloadSizeError`."""
     size = workload.universe.size
-    if size is None or size > MAX_LISTED:
+    if size is None or not least <= size <= most:
         raise WorkloadSizeError(
-            f"universe must have at most 2^12 elements for a listed strategy, got {size}"
+            f"universe must have from {least} to {most} elements for this strategy, got {size}"
         )
     return explicit_answers(workload)
 
@@ -155,12 +155,11 @@ def listed_sums(workload: Workload, rows: FloatArray, counts: Counts) -> FloatAr
 
 @dataclass(frozen=True)
 class Tree:
-    """Counts of the intervals of a binary tree over the elements.
+    """Counts of the intervals of a binary tree over the elements, in their order.
 
-    The elements keep their order. Additional elements, which occur in no record, extend the list to
-    a power of two. Level l splits the list into 2^l intervals. `cells` is the noise on the counts
-    of a level. Every level has a share of the budget, which can be 0: with the finest level alone,
-    the strategy is the histogram.
+    Level l splits the list of elements into 2^l intervals; added elements, which occur in no
+    record, extend the list to a power of two. `cells` is the noise on the counts of a level. Every
+    level has a share of the budget, which can be 0.
 
     References
     ----------
@@ -171,9 +170,8 @@ class Tree:
     >>> import geomdp as gd
     >>> from geomdp.mechanisms.strategies import Tree
     >>> workload = gd.workloads.Ranges(8)
-    >>> design = Tree().design(workload, gd.Adjacency.REPLACE_ONE)
-    >>> design.name, round(design.energy, -1)
-    ('tree of intervals', 420.0)
+    >>> round(Tree().design(workload, gd.Adjacency.REPLACE_ONE).energy, -1)
+    420.0
     """
 
     cells: CellNoise = field(default_factory=LaplaceCells)
@@ -229,16 +227,13 @@ class Haar:
     >>> design = Haar().design(workload, gd.Adjacency.REPLACE_ONE)
     >>> design.measurements[0].rows
     array([[ 1.,  1.,  1.,  1., -1., -1., -1., -1.]])
-    >>> round(design.energy)
-    988
     """
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best shares; ``ValueError`` for more than 2^12 elements."""
         answers, levels, costs = _levels(workload, adjacency)
-        # Squared lengths of the wavelets, whose entries are 0 and +-1. At each element, one wavelet
-        # of each level is not 0. So replacing a record changes at most two coefficients of a level
-        # by 1 each, or one coefficient by 2: the l1 norm of the change is at most 2.
+        # Squared lengths of the wavelets, of entries 0 and +-1. At each element, one wavelet of a
+        # level is not 0, so replacing a record changes the coefficients by at most 2 in l1 norm.
         lengths = len(answers) / 2.0 ** (np.maximum(levels, 1) - 1)
         change = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
         overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
@@ -264,7 +259,7 @@ class Haar:
 
 def _levels(workload: Workload, adjacency: Adjacency) -> tuple[FloatArray, IntArray, FloatArray]:
     """Answers (2^k, m), the levels to measure, and squared lengths of queries on their wavelets."""
-    answers = listed_answers(workload)
+    answers = listed_answers(workload, 1, MAX_LISTED)
     depth = (len(answers) - 1).bit_length()
     missing = (1 << depth) - len(answers)  # added elements, which occur in no record
     answers = np.vstack([answers, np.repeat(answers[-1:], missing, axis=0)])
@@ -293,24 +288,12 @@ def _wavelets(size: int, level: int) -> FloatArray:
 
 # The p-identity strategy: the histogram and a few weighted sums of it.
 
-#: Largest number N of elements for which the matrix T (p, N) of `PIdentity` is optimised: the
-#: descent takes seconds at N = 256 and a minute at N = 1024 on one core.
-MAX_OPTIMISED = 1 << 10
-#: Largest number of steps of the descent. More usually lower the error by less than a thousandth.
-MAX_STEPS = 200
+#: Largest number N of elements for which the matrix T (p, N) of `PIdentity` is optimised, in a
+#: minute, and largest number of steps of the descent.
+MAX_OPTIMISED, MAX_STEPS = 1 << 10, 200
 #: Largest entry of T. With larger ones, the smallest of very different answers can be lost to
-#: rounding. For 18 such workloads, the limit raised the squared error by at most 1.4e-4 of it.
+#: rounding.
 MAX_ENTRY = 1e4
-
-
-def optimisable_answers(workload: Workload) -> FloatArray:
-    """Answers (N, m) of all elements, if 2 <= N <= 2^10; else `WorkloadSizeError`."""
-    size = workload.universe.size
-    if size is None or not 2 <= size <= MAX_OPTIMISED:
-        raise WorkloadSizeError(
-            f"universe must have from 2 to 2^10 elements for an optimised strategy, got {size}"
-        )
-    return listed_answers(workload)
 
 
 def hat_functions(count: int, size: int) -> FloatArray:
@@ -326,8 +309,8 @@ class PIdentity:
     The measurements are (I; T) D h plus Laplace noise, where h is the histogram of N elements.
     (I; T) is the identity with the rows of T (p, N) below it. T has entries of 0 or more, and D is
     the diagonal matrix of 1 / (1 + column sums of T), so every column of (I; T) D has l1 norm 1, up
-    to rounding. At most 200 steps of a quasi-Newton method, started near hat functions along the
-    list of elements, approach a local minimum of the error of least squares.
+    to rounding. A quasi-Newton method, started near hat functions, searches for the T of least
+    error.
 
     Parameters
     ----------
@@ -349,7 +332,7 @@ class PIdentity:
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best T found; `WorkloadSizeError` if N is below 2 or above 2^10."""
         checked_adjacency(adjacency)
-        answers = optimisable_answers(workload)
+        answers = listed_answers(workload, 2, MAX_OPTIMISED)
         size = len(answers)
         counts = bump_counts(size) if self.rows is None else [self.rows]
         found = [_descend(workload, count, adjacency) for count in counts]
@@ -382,7 +365,7 @@ def bump_counts(size: int) -> list[int]:
 @lru_cache(maxsize=8)
 def _descend(workload: Workload, count: int, adjacency: Adjacency) -> tuple[float, FloatArray]:
     """The logarithm of the squared error of the best T (count, N) found, and T itself."""
-    answers = optimisable_answers(workload)
+    answers = listed_answers(workload, 2, MAX_OPTIMISED)
     size = len(answers)
     squared = gram(answers, adjacency)
 
@@ -419,10 +402,8 @@ class SoftBins:
     """Measure the histogram h and C h, each with a share of the budget.
 
     The rows of C are the hat functions of p bins. These are piecewise linear along the order of the
-    elements and add up to 1. So an element adds a point of a simplex to C h and to h, and the same
-    kind of noise suits both. Hat functions can err less than the indicators of a `Tree` with the
-    same noise: for prefixes of 256 elements at epsilon = 1, by 11.4 instead of 12.3 (root mean
-    squared error of sums). Without bins only the histogram is measured.
+    elements and add up to 1, so an element adds a point of a simplex to C h and to h. They can err
+    less than the intervals of a `Tree`. Without bins only the histogram is measured.
 
     Parameters
     ----------
@@ -447,7 +428,7 @@ class SoftBins:
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best bins; ``ValueError`` below 2 or above 2^10 elements."""
-        answers = optimisable_answers(workload)
+        answers = listed_answers(workload, 2, MAX_OPTIMISED)
         # A single bin counts all records. This is useless if the number of records is public.
         least = 2 if adjacency is Adjacency.REPLACE_ONE else 1
         tried = [count for count in bump_counts(len(answers)) if count >= least]

@@ -30,15 +30,14 @@ from geomdp.workloads.structure import (
 )
 from geomdp.workloads.tables import ProductQueries, TableQueries
 
-# Bounds on the squared change of all residuals between neighbours, in units of their noise. The
-# residual of a set A of columns is what tables of fewer columns do not determine of the table of A.
+# Bounds on the squared change of all residuals between neighbours, in units of their noise.
 
 #: Largest number of profiles (see `ProfileCost`), whose costs are all computed and take 32 MB.
 MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
-#: Bound on the relative error of a sum of products that `math.fsum` rounds once. Each product is a
-#: precision times factors 1 - 1 / l, with a few roundings, for at most 24 columns of a table.
+#: Bound on the relative error of a sum, rounded once, of products of a precision and factors
+#: 1 - 1 / l, with a few roundings for each of at most 24 columns of a table.
 SUM_ERROR = 256 * UNIT
 
 
@@ -54,9 +53,8 @@ class LinearCost:
 
 
 def shares_of(residuals: Residuals) -> FloatArray:
-    """The p_A (sets,): the product over i in A of (1 - 1 / l_i), or of `Column.share`.
-
-    They are the largest squared lengths of residuals of one record, the prices under add/remove.
+    """The p_A (sets,), the product over i in A of (1 - 1 / l_i), or of `Column.share`: the largest
+    squared lengths of residuals of one record, so the prices under add/remove.
     """
     shares = np.empty(residuals.count)
     for group in residuals.groups:
@@ -101,9 +99,9 @@ class ProfileCost:
     precisions within kinds are equal, and all possible sets of each kind are measured.
 
     For other noise (`Column`), u = share and v = against take the places of 1 - 1 / l and 1 / l. A
-    pair of records costs the sum of 2 s_A (prod over A of u_i - prod over A of g_i), where -v_i <=
-    g_i <= u_i is the inner product of the images of their levels of column i. The sum is linear in
-    each g_i. So it is largest if each g_i is -v_i (i in D) or u_i, and increases with u_i and v_i.
+    pair of records costs the sum of 2 s_A (prod over A of u_i - prod over A of g_i), where g_i is
+    the inner product of the images of their levels, -v_i <= g_i <= u_i. The sum is linear in each
+    g_i, so it is largest if each g_i is -v_i (i in D) or u_i, and increases with u_i and v_i.
     """
 
     def __init__(self, residuals: Residuals, classes: Sequence[Sequence[int]]) -> None:
@@ -113,8 +111,8 @@ class ProfileCost:
         for g, members in enumerate(self.classes):
             class_of[members] = g
         parts = [_kinds(group, class_of, len(self.classes)) for group in residuals.groups]
-        #: For each kind, its number of columns of each class: (kinds, classes). `kind` (sets,)
-        #: gives, for each set A, the position of its kind in this array.
+        #: For each kind, its number of columns of each class (kinds, classes), and for each set A,
+        #: the position of its kind (sets,).
         self.kinds, kind = np.unique(np.concatenate(parts), axis=0, return_inverse=True)
         self.kind = np.asarray(kind).ravel()
         self.most = self.kinds.max(axis=0).tolist()
@@ -122,13 +120,11 @@ class ProfileCost:
             _krawtchouk(len(members), *_largest([columns[i] for i in members]), most)
             for members, most in zip(self.classes, self.most, strict=True)
         ]
-        #: For each kind, 2 times the sum of p_A over all possible sets; 0 for the empty set. Each
-        #: column counts with the largest number of levels in its class (`_largest`).
+        #: For each kind, 2 times the sum of p_A over all possible sets; 0 for the empty set.
         self.totals = 2 * self._products([0] * len(self.classes))
         self.totals[~self.kinds.any(axis=1)] = 0.0
         self.counts = np.bincount(self.kind, minlength=len(self.kinds))
-        #: Prices (sets,) of which the cost is at least s @ prices: the mean of c_A(D) for uniform
-        #: and independent levels, 2 p_A, or more if some sets of a kind are not measured.
+        #: Prices (sets,), the mean of c_A(D) for uniform levels or more: the cost is >= s @ prices.
         self.prices = np.asarray((self.totals / self.counts)[self.kind])
 
     @property
@@ -159,8 +155,8 @@ class ProfileCost:
             tensor = np.tensordot(tensor, factor, axes=([0], [1]))
         place = np.unravel_index(np.argmin(tensor), tensor.shape)
         whole = float(tensor.flat[0])  # the profile of no columns
-        # All terms of `whole` are 0 or more, and |K_g(x, y)| <= K_g(0, y). So the bound on the
-        # rounding errors of `whole` holds for every profile.
+        # All terms of `whole` are 0 or more, and |K_g(x, y)| <= K_g(0, y), so this bound on its
+        # rounding errors holds for every profile.
         operations = sum(most + 4 for most in self.most) + 8
         allowance = 4 * operations * UNIT * whole
         return 2 * (whole - float(tensor[place])) + allowance, [int(d) for d in place]
@@ -191,11 +187,8 @@ def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
 
 def _kinds(group: ColumnSets, class_of: IntArray, classes: int) -> IntArray:
     """How many columns of each class the sets of a group have: (sets, classes)."""
-    found = np.zeros((group.count, classes), dtype=np.int64)
-    rows = np.arange(group.count)
-    for own in class_of[group.columns].T:
-        np.add.at(found, (rows, own), 1)
-    return found
+    own = class_of[group.columns]
+    return np.stack([(own == g).sum(axis=1) for g in range(classes)], axis=1)
 
 
 def _levels_like(kind: Column) -> float:
@@ -226,8 +219,8 @@ def _krawtchouk(count: int, share: Fraction, against: Fraction, most: int) -> Fl
 
 # A bound for workloads of a few tables with many columns each.
 
-#: Largest sum over tables of 4^(number of columns): each set of columns within a table is compared
-#: with every other. The matrix products for 2^26 pairs take a tenth of a second.
+#: Largest sum over tables of 4^(number of columns), as all sets of columns within a table are
+#: compared.
 MAX_COMPARED = 1 << 26
 
 
@@ -276,9 +269,8 @@ class TableCost:
                     share = self._part(tables, own) / self.equal[numbers]
                     held[:, place] = precisions[numbers] * share
             found += (held @ changes).max(axis=1).tolist()
-        # The shares of a set add up to 1, up to a rounding for each table. The rounding error of
-        # c_A(D), and so of the sum of a table, is a tiny share of the mean of c_A over all D, which
-        # is at most the largest value.
+        # The shares of a set add up to 1, up to a rounding for each table. The rounding error of a
+        # table is a tiny share of the mean over all D, which is at most the largest value.
         subsets = max(len(tables.within) for tables in self.residuals.tables)
         operations = len(self.residuals.cells.tables) + subsets
         return math.fsum(found) * (1 + SUM_ERROR + 4 * operations * UNIT)
@@ -315,8 +307,8 @@ UNSOLVED = 1e-3
 #: `_between` tries `STEPS` + 1 mixtures of two choices of precisions.
 STEPS = 8
 #: The barrier method stops at the relative gap `BARRIER_GAP`, and multiplies its parameter t by
-#: `SHARPENING` in each round. In a round, Newton's method takes at most `MAX_STEPS` steps, until
-#: the square of the Newton decrement is at most `DECREMENT`; 5 to 10 steps suffice.
+#: `SHARPENING` in each round of at most `MAX_STEPS` Newton steps, until the square of the Newton
+#: decrement is at most `DECREMENT`.
 BARRIER_GAP, SHARPENING, MAX_STEPS, DECREMENT = 1e-9, 20.0, 50, 1e-9
 
 
@@ -325,8 +317,7 @@ class ResidualScales:
     """Variances (sets,) of the noise on residuals, at a cost of 1; 0 for a public residual.
 
     The unit is the variance that makes a sum of l2 sensitivity 1 private. `energy` is the sum of
-    squared errors of all answers. `is_best` says whether it is known that no linear unbiased
-    mechanism with Gaussian noise has an energy smaller by more than 0.1%.
+    squared errors of all answers. `is_best` is as in `ResidualGaussian`.
     """
 
     variances: FloatArray
@@ -339,17 +330,14 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     """The variances of the least energy found, among variances with a cost of at most 1.
 
     Let v_A be the sum of squared errors of all answers for noise of variance 1 on the residual of
-    A. Under add/remove, sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B)) is best among all
-    linear unbiased mechanisms with Gaussian noise: by Schur's lemma, the optimal covariance,
+    A. By Schur's lemma, the covariance of the best linear unbiased mechanism with Gaussian noise,
     averaged over renamings of levels, is a multiple of the identity on every residual. Under
-    replace-one the same holds, and the problem is convex in the precisions. It is solved for a
-    growing list of profiles, until no profile costs more than 1 + 1e-7. With many kinds, the
-    precisions of `_closed_form` are scaled to a cost of 1. `ResidualGaussian` says when the result
-    is optimal.
+    add/remove the best is sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B)). Under
+    replace-one the problem is convex in the precisions. It is solved for a growing list of
+    profiles, until none costs more than 1 + 1e-7, or by `_closed_form` for many kinds.
     """
     energies = residuals.energies()
     if not energies.min() > 0:
-        # A residual with an energy of 0 would get no noise.
         raise ArithmeticError(f"every residual must have an energy above 0, got {energies.min()}")
     if adjacency is Adjacency.ADD_REMOVE:
         alone = LinearCost(shares_of(residuals))
@@ -362,8 +350,8 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
         precisions = _optimised(energies, cost) if few else _closed_form(energies, cost)
         found.append(_calibrated(energies, precisions, cost))
         if cost.complete and _alike(energies, cost):
-            # The search constrains only some profiles, so its energy is at most the least energy.
-            # Divided by the largest cost, precisions are allowed; the energy grows by this factor.
+            # The search constrains only some profiles, so its energy is at most the least. Dividing
+            # the precisions by the largest cost raises the energy by this factor.
             is_best = few and cost.at_most(precisions) <= 1 + UNSOLVED and residuals.categorical
             break
     else:
@@ -467,7 +455,7 @@ def _descended(
     start, length = value(x), 1.0
     while length > 1e-10:
         moved = x + length * step
-        # The last term allows for rounding errors of the value, larger than the last descents.
+        # The last term allows for rounding errors of the value.
         if value(moved) <= start + 0.1 * length * float(slope @ step) + 1e-13 * abs(start):
             return moved
         length /= 2
@@ -476,8 +464,7 @@ def _descended(
 
 # Strategies of columns for products of queries.
 
-#: Precision that is added in every direction. So directions that no query needs are measured as
-#: well, with much noise, and the total error grows by at most this share.
+#: Precision that is added in every direction, so that directions that no query needs are measured.
 REST = 1e-7
 #: Largest modulus of the logarithm of a weight. A level of less weight hardly constrains X.
 LOGS = 16.0
@@ -510,9 +497,8 @@ def best_precision(factor: FloatArray) -> FloatArray:
     """The X (l - 1, l - 1) of least tr(G X^-1) with diag(H X H^T) <= 1, up to tolerances.
 
     H is the `zero_sum_basis` of the l levels, and G = H^T W^T W H for the `factor` W (queries, l).
-    Gaussian noise of covariance X^-1 on H^T h, for the counts h of levels, has the variance
-    tr(G X^-1) in all queries together. By duality it is the largest value over l weights of
-    tr((D^1/2 G D^1/2)^1/2)^2 / sum of weights, D = H^T diag(weights) H (X-PROD).
+    tr(G X^-1) is the variance of all queries together. By duality it is the largest value over l
+    weights of tr((D^1/2 G D^1/2)^1/2)^2 / sum of weights, D = H^T diag(weights) H (X-PROD).
     """
     levels = factor.shape[1]
     basis = zero_sum_basis(levels)
@@ -600,11 +586,10 @@ def least_energy(residuals: Residuals, adjacency: Adjacency) -> float | None:
     """A lower bound on the energy of noise at l2 sensitivity 1 (SVD bound); None if it takes long.
 
     Let X be the information matrix of the measurements, over N elements, and M = W^T W for the
-    queries W. The energy is tr(M X^-1) >= tr(M^1/2)^2 / tr X. Under add/remove, no diagonal entry
-    of X exceeds 1, so tr X <= N. Under replace-one, only vectors of sum 0 count. No two elements
-    are more than 1 apart, and their mean squared distance is 2 tr X / (N - 1), so
-    tr X <= (N - 1) / 2. The nonzero eigenvalues of M are those of its matrix in an orthonormal
-    basis of products of 1 / sqrt(l) and the `zero_sum_basis` of each column.
+    queries W. The energy is tr(M X^-1) >= tr(M^1/2)^2 / tr X. Under add/remove tr X <= N, as no
+    diagonal entry exceeds 1. Under replace-one, only vectors of sum 0 count, and the mean squared
+    distance of elements, 2 tr X / (N - 1), is at most 1. The nonzero eigenvalues of M are those of
+    its matrix in an orthonormal basis of products of 1 / sqrt(l) and each `zero_sum_basis`.
     """
     if residuals.dimension > MAX_DIMENSION:
         return None

@@ -66,8 +66,8 @@ class Interactions:
 
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
-    It is the residual of U (see `Residuals`) in another basis. Variances are stated for theta_U,
-    and the coordinates that are computed are residuals.
+    It is the residual of U (see `Residuals`) in another basis: variances are stated for theta_U,
+    coordinates are residuals.
     """
 
     def __init__(self, asked: TableQueries | ProductQueries) -> None:
@@ -128,22 +128,6 @@ class Interactions:
         return self.residuals.answer_variances(ordered)
 
 
-@functools.lru_cache(maxsize=256)
-def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[ColumnSet, IntArray]]:
-    """Sets of at most `most` axes, and where their coordinates are after the change of basis.
-
-    Along each axis, position 0 is the sum, and the others are the differences.
-    """
-    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    found = []
-    for axes in _subsets(range(len(shape)), 0, most):
-        places = np.zeros(1, dtype=np.int64)
-        for i in axes:
-            places = (places[:, None] + strides[i] * np.arange(1, shape[i])).ravel()
-        found.append((axes, places))
-    return found
-
-
 @functools.cache
 def _sum_and_differences(levels: int) -> FloatArray:
     """The map from counts of levels to their sum, and to the differences of `Residuals`."""
@@ -155,11 +139,10 @@ class TableMap:
     """The part R x of the answers that comes from one table, where x are the counts of its cells.
 
     Several tables can estimate an interaction. R multiplies each by the share of this table
-    (`shares`, by the position in `expansion.sets`; 0 if missing), because shares of all tables
-    add up to 1. R is not formed: O(l) operations for each cell and axis with l levels.
+    (`shares`, by the position in `expansion.sets`; 0 if missing). R is not formed: O(l) operations
+    for each cell and axis with l levels.
     """
 
-    #: The last step of a product with R: it computes the answers from the interactions.
     expansion: Interactions = field(repr=False)
     table: tuple[int, ...]
     shares: dict[int, float] = field(repr=False)
@@ -217,10 +200,12 @@ class TableMap:
     def _entries(self) -> list[npt.NDArray[Any]]:
         """Positions of the coordinates with a share, in the table and in all, and the shares."""
         of, kept = self.expansion, []
-        shape = of.workload.shape(self.table)
-        for axes, places in _patterns(shape, min(of.order, len(shape))):
-            u = of.number.get(tuple(self.table[i] for i in axes))
-            if u is not None and u in self.shares:
+        positions = np.arange(self.shape[1]).reshape(of.workload.shape(self.table))
+        for u in of.within(self.table):
+            if u in self.shares:
+                # Along each axis, position 0 is the sum, and the others are the differences.
+                inside = (slice(1, None) if i in of.sets[u] else 0 for i in self.table)
+                places = np.ravel(positions[tuple(inside)])
                 targets = of.starts[u] + np.arange(len(places))
                 kept.append((places, targets, np.full(len(places), self.shares[u])))
         return [np.concatenate(parts) for parts in zip(*kept, strict=True)]
@@ -230,17 +215,15 @@ class TableMap:
 
 #: If there are more sets of columns than this, not all of them are candidates for measurement.
 MAX_SETS = 1 << 11
-#: Largest number of cells of the table of all columns, and of the table of a block of a covering
-#: design. In a table of all columns of this size, records are counted once for all tables.
+#: Largest number of cells of the table of all columns, and of a block of a covering design.
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all blocks of a design together, each of which gets a draw of noise.
 MAX_MEASURED = 1 << 22
 #: Largest number of subsets of at most k columns of all sets in a list of sets of columns, where k
 #: is the largest number of columns of a table of the workload. A split then takes seconds.
 MAX_OVERLAP = 1 << 22
-#: Largest number of answers. They are compared with those computed from the measurements for 64
-#: random elements, in arrays of at most 256 MiB. If an interaction is not measured, this fails
-#: almost surely: a product of signs takes both values except with probability 2^-63.
+#: Largest number of answers, and number of random elements for which they are compared with those
+#: computed from the measurements. An interaction that is not measured shows almost surely.
 MAX_ANSWERS, CHECKED = 1 << 19, 64
 
 
@@ -253,8 +236,7 @@ class WeightedMarginals:
 
     * All sets of columns, if there are at most 2^11 sets and the table of all columns has at most
       2^20 cells. If not, all sets of at most k columns.
-    * The table of all columns, if it has at most 2^20 cells. For 3-way tables of 12 binary columns,
-      it gives a fourth of the error of measuring the 3-way tables.
+    * The table of all columns, if it has at most 2^20 cells.
     * The blocks of covering designs of strength t from 1 to k: every set of t columns is in one.
 
     Every measured set that contains the columns of an interaction estimates it, and least squares
@@ -334,9 +316,9 @@ class _Candidates:
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
-                "workload needs too many measurements: let k be the number of columns of its "
-                "largest table; the measured sets of columns must have at most 2^22 subsets of at "
-                f"most k columns in all, got more for {interactions.workload!r}"
+                "workload needs too many measurements: for tables of up to k columns, the measured "
+                "sets of columns must have at most 2^22 subsets of at most k columns in all, got "
+                f"more for {interactions.workload!r}"
             )
         self._pool = len(pool)
         place = {S: s for s, S in enumerate(self.sets)}
@@ -520,8 +502,8 @@ class WeightedSigns:
         if products is None:
             raise ValueError(f"workload must be linear in pairwise sign products, got {workload!r}")
         order = products.order
-        # If there are more signs than columns, the first sign is the constant 1. The products of
-        # this sign with the other signs are the single signs.
+        # If there are more signs than columns, the first sign is the constant 1, and its products
+        # with the others are the single signs.
         leading = order > len(workload.universe.elements(0, 1)[0])
         first, second = np.triu_indices(order, 1)
         singles = (first == 0) if leading else np.zeros(len(first), dtype=bool)
@@ -537,7 +519,6 @@ class WeightedSigns:
             limits = np.array([[float(part.shape[1]) for part in columns]])
         costs = np.array([float(part.multiply(part).sum()) for part in columns])
         weights = _best_weights(costs, limits)
-
         signs = np.random.default_rng(PUBLIC_SEED).choice([-1.0, 1.0], size=(CHECKED, order))
         signs[:, :leading] = 1
         told = np.stack([s[first] * s[second] for s in signs])
