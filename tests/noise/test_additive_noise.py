@@ -20,9 +20,9 @@ from geomdp.bodies import (
     SimplexDifference,
     SlabBody,
 )
-from geomdp.bodies.base import Body, MissingOracle
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
-from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise, RecursiveNoise
+from geomdp.noise.recursive import Variant, decompose, stopped
 from geomdp.privacy import Exact, Heuristic
 from tests.stats import ks_same, ks_uniform, mean_agrees
 
@@ -42,6 +42,9 @@ def orthonormal(m, r):
     return np.linalg.qr(np.random.default_rng(m).standard_normal((m, r)))[0]
 
 
+LEVELS = stopped(decompose(Box.centred([1, 1 / 2, 1 / 4, 1 / 8]), Variant.INTRINSIC, exact=True))[
+    -1
+]
 #: For each name, a noise Z and E||Z||^2 in closed form.
 NOISES = {
     "laplace": (LaplaceNoise(4, 1.5), 2 * 4 * 1.5**2),
@@ -61,6 +64,11 @@ NOISES = {
         4 * 5 * (1 / 3 + 1 / 2) / EPSILON**2,
     ),
     "segment": (knorm(Box.centred(np.array([2.0]))), 2 * 4 / EPSILON**2),
+    # The energy of the full recursion on a box of four sides (JL-SPLIT).
+    "recursive": (
+        RecursiveNoise(LEVELS, EPSILON),
+        np.cbrt([0.3125, 0.5, 2]).sum() ** 3 / EPSILON**2,
+    ),
 }
 
 
@@ -69,13 +77,10 @@ def case(request):
     return NOISES[request.param]
 
 
-def test_every_noise_is_in_the_protocol(case):
-    assert isinstance(case[0], Noise)
-    assert case[0].sampler == Exact()
-
-
 def test_second_moment_in_closed_form(case):
     noise, expected = case
+    assert isinstance(noise, Noise)
+    assert noise.sampler == Exact()
     moment = noise.second_moment()
     assert (moment.stderr, moment.samples) == (0.0, 0)
     np.testing.assert_allclose(moment.value, expected, rtol=1e-12)
@@ -118,44 +123,33 @@ def test_log_density_has_the_total_mass_one(case):
     narrow = GaussianNoise(basis, 0.5 * math.sqrt(moments[moments > 1e-9 * moments.max()].min()))
     draws = noise.sample(np.random.default_rng(5), DRAWS)
     mean_agrees(np.exp(narrow.log_density(draws) - noise.log_density(draws)), 1.0)
-    # The normal density agrees with SciPy.
+    # The normal density agrees with SciPy. Off the span, densities are 0.
     law = scipy.stats.norm(scale=narrow.scale)
     wanted = law.logpdf(draws @ basis).sum(axis=1)
     np.testing.assert_allclose(narrow.log_density(draws), wanted, rtol=1e-9)
+    off = np.eye(noise.dimension)[:1]
+    flat = np.abs(basis @ (basis.T @ off[0]) - off[0]).max() > 0.1
+    assert noise.log_density(off)[0] == -np.inf if flat else np.isfinite(noise.log_density(off))
 
 
-def test_log_density_off_the_span_is_minus_infinity():
-    for name in ("gaussian", "flat ellipsoid"):
-        noise, _ = NOISES[name]
-        points = np.vstack([noise.sample(np.random.default_rng(6), 1), np.eye(noise.dimension)[:1]])
-        assert np.isfinite(noise.log_density(points)).tolist() == [True, False]
-        assert noise.log_density(points)[1] == -np.inf
-
-
-def test_log_density_needs_a_volume_in_closed_form():
-    class NoVolume(Body):
-        """A unit ball without the method `volume`."""
-
-        dimension = 2
-        symmetric = True
-
-        def support(self, directions):
-            return np.linalg.norm(directions, axis=1)
-
-        def gauge(self, points):
-            return np.linalg.norm(points, axis=1)
-
-        def affine_hull(self):
-            return Ball(2, 1.0).affine_hull()
-
-    body = NoVolume()
-    noise = KNormNoise(body, 1.0, ChainSampler(body))
-    with pytest.raises(MissingOracle, match="volume"):
-        noise.log_density(np.zeros((1, 2)))
-    with pytest.raises(ValueError, match="range of float64"):
-        knorm(Ball(2000, 1.0)).log_density(np.zeros((1, 2000)))
-    with pytest.raises(ValueError, match="range of float64"):
-        knorm(Ball(10, 1e40)).log_density(np.zeros((1, 10)))
+def test_bad_arguments_are_refused():
+    simplex, point = Simplex(simplex_vertices(3)), Ellipsoid(np.zeros((2, 0)))
+    for message, call in (
+        ("orthonormal", lambda: GaussianNoise(np.array([[1.0, 1.0], [0.0, 1.0]]), 1.0)),
+        ("column", lambda: GaussianNoise(np.zeros((3, 0)), 1.0)),
+        ("axes", lambda: GaussianNoise(np.ones(3), 1.0)),
+        ("symmetric", lambda: KNormNoise(simplex, 1.0, ExactSampler(simplex))),
+        ("dimension", lambda: KNormNoise(point, 1.0, ExactSampler(point))),
+        ("range of float64", lambda: knorm(Ball(2000)).log_density(np.zeros((1, 2000)))),
+        ("range of float64", lambda: knorm(Ball(10, 1e40)).log_density(np.zeros((1, 10)))),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    for noise, _ in NOISES.values():
+        wide = np.zeros((2, noise.dimension + 1))
+        for density in (noise.log_density, lambda z, noise=noise: noise.log_density_ratio(z, z)):
+            with pytest.raises(ValueError, match="points"):
+                density(wide)
 
 
 @given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 2**32 - 1))
@@ -190,68 +184,31 @@ def test_laplace_never_exceeds_epsilon_on_l1_sensitivity(scale):
 @pytest.mark.statistical
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_gauge_of_knorm_noise_is_gamma(scale):
-    """||Z||_K has the law Gamma(r, 1/epsilon), where r is the dimension of the body K (JL-KN)."""
-    for body in (Ball(4, scale), Box.centred(scale * np.array([3.0, 1.0])), CrossPolytope(6, 1)):
+    """||Z||_K has the law Gamma(r, 1/epsilon), where r is the dimension of the body K (JL-KN).
+
+    It is independent of Z / ||Z||_K. So directions of draws above the median of the gauge have the
+    law of directions below it, and a square of the direction is not correlated with the gauge.
+    """
+    segment = SimplexDifference(np.array([[1.0], [4.0]]))
+    for body in (
+        Ball(4, scale),
+        Box.centred(scale * np.array([3.0, 1.0])),
+        CrossPolytope(6, 1),
+        SimplexDifference(scale * simplex_vertices(6)),
+        segment,
+    ):
         noise = knorm(body)
         draws = noise.sample(np.random.default_rng(4), 4000)
         gauges = body.gauge(draws)
         law = scipy.stats.gamma(noise.effective_dimension, scale=1 / EPSILON)
-        ks_uniform(law.cdf(gauges), level=1e-7)
-        mean_agrees(gauges, noise.effective_dimension / EPSILON, level=1e-7)
-
-
-@pytest.mark.statistical
-def test_direction_of_knorm_noise_is_independent_of_its_gauge():
-    """Z / ||Z||_K is independent of ||Z||_K (JL-KN).
-
-    So directions of draws above the median of the gauge have the law of directions below it. For
-    the same reason, a square of the direction is not correlated with the gauge.
-    """
-    for body in (Ball(4, 1.0), Box.centred(np.array([3.0, 1.0])), CrossPolytope(6, 1)):
-        noise = knorm(body)
-        draws = noise.sample(np.random.default_rng(9), 4000)
-        gauges = body.gauge(draws)
-        directions = draws / gauges[:, None]
-        dimension = noise.effective_dimension
-        large = gauges > scipy.stats.gamma(dimension, scale=1 / EPSILON).median()
-        ks_same(directions[large, 0], directions[~large, 0], level=1e-7)
-        excess = gauges - dimension / EPSILON
-        mean_agrees(excess[:, None] * directions**2, np.zeros(dimension), level=1e-7)
-
-
-@pytest.mark.statistical
-def test_cross_polytope_noise_is_independent_laplace():
-    noise = knorm(CrossPolytope(3, 2.0))
-    draws = noise.sample(np.random.default_rng(5), 10_000)
-    law = scipy.stats.laplace(scale=2.0 / EPSILON)
-    for column in draws.T:
-        ks_uniform(law.cdf(column), level=1e-7)
-    mean_agrees(np.abs(draws[:, 0] * draws[:, 1]), (2.0 / EPSILON) ** 2, level=1e-7)
-
-
-@pytest.mark.statistical
-def test_difference_of_a_simplex():
-    """X-SIM: the gauge has the law Gamma(m, 1/epsilon); in one dimension the noise is Laplace."""
-    noise = knorm(SimplexDifference(simplex_vertices(6)))
-    draws = noise.sample(np.random.default_rng(6), 10_000)
-    ks_uniform(scipy.stats.gamma(6, scale=1 / EPSILON).cdf(noise.body.gauge(draws)), level=1e-7)
-    mean_agrees((draws**2).sum(axis=1), noise.second_moment().value, level=1e-7)
-    line = knorm(SimplexDifference(np.array([[1.0], [4.0]])))
-    ks_uniform(
-        scipy.stats.laplace(scale=3 / EPSILON).cdf(
-            line.sample(np.random.default_rng(7), 10_000)[:, 0]
-        ),
-        level=1e-7,
-    )
-
-
-@pytest.mark.statistical
-def test_gaussian_noise_is_chi_squared_in_its_span():
-    basis = orthonormal(6, 4)
-    noise = GaussianNoise(basis, 2.5)
-    draws = noise.sample(np.random.default_rng(8), 5000)
-    np.testing.assert_allclose(draws - draws @ basis @ basis.T, 0, atol=1e-13)
-    ks_uniform(scipy.stats.chi2(4).cdf((draws**2).sum(axis=1) / 2.5**2))
+        ks_uniform(law.cdf(gauges), level=5e-8)
+        mean_agrees(gauges, noise.effective_dimension / EPSILON, level=5e-8)
+        if body is segment:
+            continue  # its directions are -3 and 3
+        directions, large = draws / gauges[:, None], gauges > law.median()
+        ks_same(directions[large, 0], directions[~large, 0], level=5e-8)
+        excess = gauges - noise.effective_dimension / EPSILON
+        mean_agrees(excess[:, None] * directions**2, np.zeros(noise.dimension), level=5e-8)
 
 
 @pytest.mark.statistical
@@ -270,28 +227,3 @@ def test_estimated_moment_brackets_the_truth_and_the_status_is_heuristic():
     assert moment.stderr <= 0.02 * exact
     assert noise.second_moment() == moment
     np.testing.assert_allclose(np.trace(noise.covariance()), moment.value, rtol=1e-12)
-
-
-class TestBadInput:
-    def test_bases(self):
-        with pytest.raises(ValueError, match="orthonormal"):
-            GaussianNoise(np.array([[1.0, 1.0], [0.0, 1.0]]), 1.0)
-        with pytest.raises(ValueError, match="column"):
-            GaussianNoise(np.zeros((3, 0)), 1.0)
-        with pytest.raises(ValueError, match="axes"):
-            GaussianNoise(np.ones(3), 1.0)
-
-    def test_bodies(self):
-        simplex = Simplex(simplex_vertices(3))
-        with pytest.raises(ValueError, match="symmetric"):
-            KNormNoise(simplex, 1.0, ExactSampler(simplex))
-        point = Ellipsoid(np.zeros((2, 0)))
-        with pytest.raises(ValueError, match="dimension"):
-            KNormNoise(point, 1.0, ExactSampler(point))
-
-    def test_shapes_of_density_ratios(self):
-        for noise, _ in NOISES.values():
-            with pytest.raises(ValueError, match="points"):
-                noise.log_density_ratio(np.zeros((2, noise.dimension + 1)), np.zeros((2, 1)))
-            with pytest.raises(ValueError, match="points"):
-                noise.log_density(np.zeros((2, noise.dimension + 1)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -26,14 +24,14 @@ from geomdp.noise.recursive import (
     Variant,
     best_stop,
     decompose,
-    decompose_each,
     energy_of,
     principal_axes,
     stopped,
 )
 from geomdp.privacy import Approximate, Exact, Heuristic
-from tests.stats import ks_same, mean_agrees
+from tests.stats import mean_agrees
 
+POINT = Ellipsoid(np.zeros((2, 1)))
 STEPS = np.array([1, 1 / 2, 1 / 4, 1 / 8])
 DECAY = 2.0 ** -np.arange(16)
 TURN = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 6)))[0]
@@ -46,13 +44,7 @@ def stages(half_widths, variant):
 @pytest.mark.parametrize(
     ("variant", "energies", "split", "value", "uniform"),
     [
-        (
-            Variant.PROJECTED,
-            (0.78125, 1, 2),
-            (0.28954, 0.31437, 0.39609),
-            32.1856,
-            34.03125,
-        ),
+        (Variant.PROJECTED, (0.78125, 1, 2), (0.28954, 0.31437, 0.39609), 32.1856, 34.03125),
         (Variant.INTRINSIC, (0.3125, 0.5, 2), (0.24837, 0.29050, 0.46113), 20.3962, 25.3125),
     ],
 )
@@ -146,25 +138,19 @@ class TestExactBodies:
         draws = noise.sample(np.random.default_rng(2), 20_000)
         mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance(), level=5e-7)
         mean_agrees(draws, np.zeros(body.dimension), level=5e-7)
-        assert noise.second_moment().value == pytest.approx(
-            float(np.trace(noise.covariance())), rel=1e-12
-        )
+        trace = float(np.trace(noise.covariance()))
+        assert noise.second_moment().value == pytest.approx(trace, rel=1e-12)
 
     def test_stopping_at_once_is_the_k_norm(self, body, variant) -> None:
         plain = KNormNoise(body, 0.7, ExactSampler(body))
         first = RecursiveNoise(stopped(decompose(body, variant, exact=True))[0], 0.7)
         assert first.second_moment().value == pytest.approx(plain.second_moment().value, rel=1e-12)
-        np.testing.assert_allclose(
-            first.covariance(),
-            plain.covariance(),
-            rtol=0,
-            atol=1e-11 * np.trace(plain.covariance()),
-        )
+        size = 1e-11 * np.trace(plain.covariance())
+        np.testing.assert_allclose(first.covariance(), plain.covariance(), rtol=0, atol=size)
         z = first.sample(np.random.default_rng(3), 20)
         shift = body.sample_uniform(20, np.random.default_rng(4))
-        np.testing.assert_allclose(
-            first.log_density_ratio(z, shift), plain.log_density_ratio(z, shift), atol=1e-9
-        )
+        found, expected = (noise.log_density_ratio(z, shift) for noise in (first, plain))
+        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_shadows_that_cannot_be_drawn_exactly_end_an_exact_recursion() -> None:
@@ -178,67 +164,30 @@ def test_shadows_that_cannot_be_drawn_exactly_end_an_exact_recursion() -> None:
     assert len(decompose(flat, Variant.INTRINSIC, exact=True)) == 1
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("variant", Variant)
-def test_marginal_laws(variant) -> None:
-    """On the longest axis the noise is Laplace; on the shortest it is K-norm noise of `first`."""
-    levels = stopped(stages(STEPS, variant))[-1]
-    noise = RecursiveNoise(levels, 1.0)
-    rng = np.random.default_rng(5)
-    draws = noise.sample(rng, 10_000)
-    ks_same(draws[:, 0], rng.laplace(0, 1 / noise.split[-1], 10_000), level=5e-7)
-    first = levels[0].source.body
-    direct = KNormNoise(first, float(noise.split[0]), ExactSampler(first)).sample(rng, 10_000)
-    # Axis 3 is the shortest. It is the last coordinate of the body `first` in both variants.
-    ks_same(draws[:, 3], direct[:, -1], level=5e-7)
-
-
-@pytest.mark.parametrize("exact", [True, False])
-def test_density_ratio_never_exceeds_the_budget_and_attains_it(exact) -> None:
-    half_widths = DECAY[:6]
-    levels = stopped(stages(half_widths, Variant.INTRINSIC))[-1]
-    noise = RecursiveNoise(levels, 0.7)
+def test_density_ratio_never_exceeds_the_budget_and_attains_it() -> None:
+    noise = RecursiveNoise(stopped(stages(DECAY[:6], Variant.INTRINSIC))[-1], 0.7)
     rng = np.random.default_rng(6)
-    moves = half_widths * rng.choice([-1.0, 1.0], (200, 6))
-    if not exact:
-        moves *= rng.random((200, 6))
-    ratios = noise.log_density_ratio(noise.sample(rng, 200), moves)
-    assert np.abs(ratios).max() <= 0.7 * (1 + 1e-12)
-    along = noise.log_density_ratio(-moves, moves)
-    assert along.max() <= 0.7 * (1 + 1e-12)
-    if exact:
-        # A corner of the box has gauge 1 in the body of every level, so it uses the whole budget.
-        np.testing.assert_allclose(along, 0.7, rtol=1e-12)
+    corners = DECAY[:6] * rng.choice([-1.0, 1.0], (200, 6))
+    for moves in (corners, corners * rng.random((200, 6))):
+        ratios = noise.log_density_ratio(noise.sample(rng, 200), moves)
+        assert np.abs(ratios).max() <= 0.7 * (1 + 1e-12)
+        assert noise.log_density_ratio(-moves, moves).max() <= 0.7 * (1 + 1e-12)
+    # A corner of the box has gauge 1 in the body of every level, so it uses the whole budget.
+    np.testing.assert_allclose(noise.log_density_ratio(-corners, corners), 0.7, rtol=1e-12)
 
 
-def test_log_density_of_intrinsic_levels() -> None:
-    """The density at 0 has a closed form, and at other points it follows from the density ratio."""
-    half_widths = DECAY[:6]
-    levels = stopped(stages(half_widths, Variant.INTRINSIC))[-1]
-    noise = RecursiveNoise(levels, 0.7)
-    rng = np.random.default_rng(8)
-    points = noise.sample(rng, 50)
-    zeros = np.zeros_like(points)
-    ratios = noise.log_density_ratio(points, points)  # log f(z) - log f(0)
-    at_zero = noise.log_density(zeros)
-    np.testing.assert_allclose(noise.log_density(points) - at_zero, ratios, atol=1e-9)
-    wanted = sum(
-        level.dimension * math.log(share)
-        - math.lgamma(level.dimension + 1)
-        - math.log(level.source.body.volume())
-        for level, share in zip(levels, noise.split, strict=True)
-    )
-    np.testing.assert_allclose(at_zero, wanted, rtol=1e-12)
-    volumes = math.prod(level.source.body.volume() for level in levels)
-    assert volumes == pytest.approx(np.prod(2 * half_widths), rel=1e-12)
-
-
-def test_projected_levels_have_no_closed_density() -> None:
-    noise = RecursiveNoise(stopped(stages(STEPS, Variant.PROJECTED))[-1], 1.0)
-    with pytest.raises(ValueError, match="must not project"):
-        noise.log_density_ratio(np.zeros((1, 4)), np.zeros((1, 4)))
-    with pytest.raises(ValueError, match="must not project"):
-        noise.log_density(np.zeros((1, 4)))
+def test_what_has_no_noise_or_density_is_refused() -> None:
+    projected = RecursiveNoise(stopped(stages(STEPS, Variant.PROJECTED))[-1], 1.0)
+    zeros = np.zeros((1, 4))
+    for message, call in (
+        ("must not project", lambda: projected.log_density_ratio(zeros, zeros)),
+        ("must not project", lambda: projected.log_density(zeros)),
+        ("symmetric", lambda: decompose(Simplex(np.eye(3)), Variant.INTRINSIC, exact=True)),
+        ("dimension", lambda: decompose(POINT, Variant.INTRINSIC, exact=True)),
+        ("levels", lambda: RecursiveNoise((), 1.0)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 @pytest.mark.statistical
@@ -276,25 +225,11 @@ def test_status_of_several_samplers() -> None:
     assert combined_status([one, Heuristic("chain"), Heuristic("chain")]) == Heuristic("chain")
 
 
-@pytest.mark.parametrize("body", [Box.centred(np.array([1.0, 5.0, 9.0])), Ball(4, 2.0)], ids=repr)
-def test_variants_that_share_subspaces_have_the_same_levels(body) -> None:
-    together = decompose_each(body, list(Variant), exact=True)
-    for variant, stages in zip(Variant, together, strict=True):
-        alone = [
-            level for levels in stopped(decompose(body, variant, exact=True)) for level in levels
-        ]
-        shared = [level for levels in stopped(stages) for level in levels]
-        assert [level.energy.value for level in shared] == [level.energy.value for level in alone]
-        for one, other in zip(shared, alone, strict=True):
-            np.testing.assert_array_equal(one.basis, other.basis)
-
-
 @pytest.mark.parametrize("turned", [False, True])
 def test_energy_of_a_part_of_a_subspace(turned) -> None:
     # The level keeps two principal axes of the given moment matrix, which is diagonal or turned.
-    turn = (
-        np.linalg.qr(np.random.default_rng(1).standard_normal((4, 4)))[0] if turned else np.eye(4)
-    )
+    normal = np.random.default_rng(1).standard_normal((4, 4))
+    turn = np.linalg.qr(normal)[0] if turned else np.eye(4)
     moment = turn @ np.diag([1.0, 2.0, 3.0, 4.0]) @ turn.T
     source = NoiseBody(Ball(4, 1.0), ExactSampler(Ball(4, 1.0)), moment, None)
     level = Level(source, np.eye(4), turn.T[2:], turn.T[2:])
@@ -311,24 +246,3 @@ def test_principal_axes_keep_uncorrelated_coordinates_apart() -> None:
     values = np.diag(axes @ moment @ axes.T)
     np.testing.assert_allclose(values, np.sort(np.linalg.eigvalsh(moment))[::-1], rtol=1e-14)
     assert (axes[1:3, [0, 3]] == 0).all()
-
-
-@pytest.mark.parametrize(
-    "body", [Simplex(np.eye(3)), Ellipsoid(np.zeros((2, 1)))], ids=["not symmetric", "point"]
-)
-def test_bodies_without_noise_are_refused(body) -> None:
-    with pytest.raises(ValueError, match=r"symmetric|dimension at least 1"):
-        decompose(body, Variant.INTRINSIC, exact=True)
-
-
-def test_a_noise_shows_the_dimensions_of_its_levels() -> None:
-    noise = RecursiveNoise(stopped(stages(STEPS, Variant.INTRINSIC))[-1], 0.7)
-    assert repr(noise) == "RecursiveNoise(dimensions (2, 1, 1), epsilon=0.7)"
-
-
-def test_bad_parameters() -> None:
-    levels = best_stop(stages(STEPS, Variant.INTRINSIC))
-    with pytest.raises(ValueError, match="epsilon"):
-        RecursiveNoise(levels, 0.0)
-    with pytest.raises(ValueError, match="levels"):
-        RecursiveNoise((), 1.0)
