@@ -26,22 +26,47 @@ SCALES = np.array([0.0, 2.0, 3.0, 0.7, 1.5, 0.9, 4.0])
 ROOTED = Column(4, root=np.array([[1.0, 0, 0], [0.3, 1.1, 0], [1 / 3, -0.7, 1e-3]]))
 
 
-def test_the_noise_is_that_of_the_proof():
-    """The noise is equal to differences of Gaussian variables, rounded by mpmath at 400 bits."""
-    kinds, scales, grid = tuple(map(categories, (2, 3, 4))), np.array([0.7, 12.5]), 11
-    rounded = Rounded(
-        [Numbers(residual_vector(kinds, scales), near_residuals(kinds, scales))], grid
-    )
-    balls = Rounded([Numbers(residual_vector(kinds, scales))], grid)
+def check_against_mpmath(kinds, widths, coordinates) -> None:
+    """The noise is equal to `coordinates` of Gaussian variables, rounded by mpmath at 400 bits.
+
+    There is an array of `widths` variables for each scale.
+    """
+    scales, grid = np.array([0.7, 12.5]), 11
+    vector, near = residual_vector(kinds, scales), near_residuals(kinds, scales)
     for seed in range(5):
         with mpmath.workprec(REFERENCE_BITS):
-            draws = np.array(Reference(seeded(seed)).gaussians(24), dtype=object).reshape(2, 3, 4)
-            draws *= np.array([mpf(scale) for scale in scales], dtype=object)[:, None, None]
-            draws = draws[:, :1] - draws[:, 1:]
-            draws = draws[:, :, :1] - draws[:, :, 1:]
-            expected = nearest(list(draws.ravel()), grid)
-        assert rounded.draw(seeded(seed)) == expected
-        assert balls.draw(seeded(seed)) == expected
+            drawn = np.array(Reference(seeded(seed)).gaussians(2 * math.prod(widths)), dtype=object)
+            drawn = [mpf(x) * own for x, own in zip(scales, drawn.reshape(2, *widths), strict=True)]
+            expected = nearest([x for own in drawn for x in coordinates(own).ravel()], grid)
+        assert Rounded([Numbers(vector, near)], grid).draw(seeded(seed)) == expected
+        assert Rounded([Numbers(vector)], grid).draw(seeded(seed)) == expected
+
+
+def differences(cells):
+    """The first cell of each row minus every other."""
+    return cells[:, :1] - cells[:, 1:]
+
+
+def test_the_noise_is_that_of_the_proof():
+    """The columns have 2, 3 and 4 levels: 3 x 4 variables give 2 x 3 coordinates."""
+    kinds = tuple(map(categories, (2, 3, 4)))
+    check_against_mpmath(kinds, (3, 4), lambda cells: differences(differences(cells.T).T))
+
+
+def test_the_noise_of_a_column_with_a_root_is_that_of_the_proof() -> None:
+    """The columns have 4, 2 and 3 levels: 3 x 3 variables give 3 x 2 coordinates."""
+    root = np.array([[mpf(x) for x in row] for row in ROOTED.root.tolist()], dtype=object)
+    kinds = (ROOTED, categories(2), categories(3))
+    check_against_mpmath(kinds, (3, 3), lambda cells: differences(root @ cells))
+
+
+@pytest.mark.parametrize("scales", [[-1.0] + [1.0] * 6, [math.nan] * 7, [0.0] * 7])
+def test_scales_must_be_at_least_0_and_one_above_it(scales: list[float]) -> None:
+    with pytest.raises(ValueError, match="scales"):
+        ResidualNoise(RESIDUALS, np.array(scales))
+    noise = ResidualNoise(RESIDUALS, np.array([0.0] * 6 + [1.0]))
+    assert repr(noise) == "ResidualNoise(on 1 sets of columns, in R^16)"
+    assert noise.second_moment().value > 0
 
 
 @pytest.mark.parametrize("rooted", [False, True])
@@ -56,23 +81,6 @@ def test_float_errors_are_proved(rooted):
         for value, error, ball in zip(values, errors, exact(Draw(bits, 3)), strict=True):
             assert abs(float(ball.mid()) - value) <= error
             assert error <= 1e-9
-
-
-def test_the_noise_of_a_column_with_a_root_is_that_of_the_proof() -> None:
-    """The columns have 4, 2 and 3 levels: 3 x 3 variables give 3 x 2 coordinates."""
-    kinds, scales, grid = (ROOTED, categories(2), categories(3)), np.array([0.7, 12.5]), 11
-    vector = residual_vector(kinds, scales)
-    rounded = Rounded([Numbers(vector, near_residuals(kinds, scales))], grid)
-    for seed in range(5):
-        with mpmath.workprec(REFERENCE_BITS):
-            draws = np.array(Reference(seeded(seed)).gaussians(18), dtype=object).reshape(2, 3, 3)
-            draws *= np.array([mpf(scale) for scale in scales], dtype=object)[:, None, None]
-            root = np.array([[mpf(x) for x in row] for row in ROOTED.root.tolist()], dtype=object)
-            draws = np.array([root @ own for own in draws])
-            draws = draws[:, :, :1] - draws[:, :, 1:]
-            expected = nearest(list(draws.ravel()), grid)
-        assert rounded.draw(seeded(seed)) == expected
-        assert Rounded([Numbers(vector)], grid).draw(seeded(seed)) == expected
 
 
 @pytest.mark.parametrize("block", [1, 3, gaussian.BLOCK])
@@ -111,18 +119,6 @@ def test_all_cells_are_covered_by_sidaks_inequality() -> None:
     widths = simultaneous_half_widths(noise, 0.95) / np.sqrt(noise.variances())
     np.testing.assert_allclose(widths, widths[0], rtol=1e-12)
     assert math.erf(widths[0] / math.sqrt(2)) ** noise.dimension == pytest.approx(0.95, rel=1e-12)
-
-
-@pytest.mark.parametrize("scales", [[-1.0] + [1.0] * 6, [math.nan] * 7, [0.0] * 7])
-def test_scales_out_of_range_are_refused(scales: list[float]) -> None:
-    with pytest.raises(ValueError, match="scales"):
-        ResidualNoise(RESIDUALS, np.array(scales))
-
-
-def test_one_scale_above_0_is_enough() -> None:
-    noise = ResidualNoise(RESIDUALS, np.array([0.0] * 6 + [1.0]))
-    assert noise.second_moment().value > 0
-    assert repr(noise) == "ResidualNoise(on 1 sets of columns, in R^16)"
 
 
 def test_density_ratios_are_those_of_a_gaussian_with_the_covariance() -> None:
