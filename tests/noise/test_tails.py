@@ -17,13 +17,11 @@ from geomdp.mechanisms import Cone, Gaussian, Hierarchical, Recursive, TightCone
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, PairedNoise, tails
 from geomdp.noise.few_queries import GeometricNoise
 from geomdp.noise.knorm import MappedNoise, Part
-from geomdp.noise.scalar import GeneratorNoise
 from geomdp.noise.tails import (
     EXCEEDANCES,
     LEAST_DRAWS,
     MOST_DRAWS,
     REPLAYED,
-    _blocks,
     expected_maximum,
     half_widths,
     log_concave_maximum,
@@ -104,10 +102,17 @@ def test_half_widths_cover_each_answer(noise, sizes, confidence):
     closed = isinstance(noise, CLOSED)
     chances = chances_of_a_miss(noise, widths, 1 - confidence)
     assert (chances <= 1 - confidence).all()
+    behind = order_statistic(noise, 1 - confidence)
     for column in np.flatnonzero(moving):
         misses = int((sizes[:, column] > widths[column]).sum())
-        behind = order_statistic(noise, 1 - confidence)
         assert misses_agree(misses, chances[column], behind, closed=closed, tests=moving.sum())
+    if confidence == 0.95:
+        # 20,000 releases can show that half-widths are too short by these factors: 0.9 in closed
+        # form, 0.8 for quantiles from 1999 draws, and 0.7 from 512 draws.
+        short = 0.9 if closed else 0.7 if behind[0] == REPLAYED else 0.8
+        column = int(np.argmax(widths))
+        misses = int((sizes[:, column] > short * widths[column]).sum())
+        assert not misses_agree(misses, chances[column], behind, closed=closed, tests=1)
 
 
 @pytest.mark.statistical
@@ -123,53 +128,27 @@ def test_simultaneous_half_widths_cover_all_answers(noise, sizes, confidence):
     assert (widths >= half_widths(noise, confidence) * (1 - 0.1)).all()
 
 
-@pytest.mark.statistical
-def test_the_coverage_test_sees_intervals_that_are_too_short(noise, sizes):
-    closed = isinstance(noise, CLOSED)
-    behind = order_statistic(noise, 0.05)
-    # 20,000 releases can show that half-widths are too short by these factors: 0.9 in closed form,
-    # 0.8 for quantiles from 1999 draws, and 0.7 from 512 draws.
-    drawn = 0.7 if behind[0] == REPLAYED else 0.8
-    right = half_widths(noise, 0.95)
-    widths = right * (0.9 if closed else drawn)
-    column = int(np.argmax(widths))
-    misses = int((sizes[:, column] > widths[column]).sum())
-    chance = chances_of_a_miss(noise, right, 0.05)[column]
-    assert not misses_agree(misses, chance, behind, closed=closed, tests=1)
-
-
-def test_laplace_quantiles_in_closed_form():
+def test_quantiles_in_closed_form():
     noise = LaplaceNoise(3, 2.0)
     np.testing.assert_allclose(half_widths(noise, 0.95), 2 * math.log(20), rtol=1e-12)
+    np.testing.assert_allclose(half_widths(noise, 1 - 1e-9), 2 * math.log(1e9), rtol=1e-7)
     widths = simultaneous_half_widths(noise, 0.95)
     np.testing.assert_allclose((1 - np.exp(-widths / 2)) ** 3, 0.95, rtol=1e-12)
-
-
-def test_gaussian_quantile_in_closed_form():
     basis = np.array([[0.6], [0.8]])
     widths = half_widths(GaussianNoise(basis, 2.0), 0.95)
     np.testing.assert_allclose(widths, 2 * 1.959963984540054 * basis[:, 0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("confidence", [0, 1, -0.1, 1.5, math.nan, math.inf, "0.9", True, None])
-def test_confidence_out_of_range(confidence):
-    noise = LaplaceNoise(2, 1.0)
-    for widths in (half_widths, simultaneous_half_widths):
+@pytest.mark.parametrize("widths", [half_widths, simultaneous_half_widths])
+def test_confidences_out_of_range_are_refused(widths):
+    for confidence in (0, 1, -0.1, 1.5, math.nan, math.inf, "0.9", True, None):
         with pytest.raises(ValueError, match=r"confidence must be above 0 and below 1, got"):
-            widths(noise, confidence)
-
-
-def test_confidence_that_would_need_too_many_draws_is_refused():
-    """1 - 1e-9 needs 2e10 draws. Closed forms need none and have no such limit."""
-    confidence = 1 - 1e-9
+            widths(LaplaceNoise(2, 1.0), confidence)
+    # Without a closed form, 1 - 1e-9 would need 2e10 draws.
     drawn = MappedNoise([Part(LaplaceNoise(dimension=2, scale=1.0), np.eye(2))])
-    for widths in (half_widths, simultaneous_half_widths):
-        with pytest.raises(ValueError, match=r"at most 0\.999999 .* got 0\.999999999$"):
-            widths(drawn, confidence)
+    with pytest.raises(ValueError, match=r"at most 0\.999999 .* got 0\.999999999$"):
+        widths(drawn, 1 - 1e-9)
     assert order_statistic(drawn, 1 - 0.999999)[0] <= MOST_DRAWS
-    np.testing.assert_allclose(
-        half_widths(LaplaceNoise(2, 1.0), confidence), math.log(1e9), rtol=1e-7
-    )
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -196,11 +175,7 @@ def test_points_of_a_cut_body_are_drawn_once(adjacency, monkeypatch):
         half_widths(noise, 0.99)
 
 
-@pytest.mark.parametrize(
-    "workload",
-    [MarginalTables([3, 1, 2, 4], 2), MarginalTables([2, 5], 1), Marginals(3, 2)],
-    ids=repr,
-)
+@pytest.mark.parametrize("workload", [MarginalTables([3, 1, 2, 4], 2), Marginals(3, 2)], ids=repr)
 def test_all_cells_of_a_table_have_the_noise_of_one_cell(workload):
     contrasts = table_contrasts(workload)
     body = TableMoments(contrasts.levels)
@@ -222,14 +197,6 @@ def test_all_cells_of_a_table_have_the_noise_of_one_cell(workload):
     # Two quantiles of 1999 draws each: their ratio has a standard deviation of about 3%.
     np.testing.assert_allclose(widths, half_widths(noise, 0.95), rtol=0.16)
     assert order_statistic(noise, 0.05) == every
-
-
-def test_the_smallest_of_all_draws_is_the_quantile_at_tiny_confidence():
-    noise = MappedNoise([Part(LaplaceNoise(dimension=2, scale=1.0), np.eye(2))])
-    draws, rank = order_statistic(noise, 1 - 1e-4)
-    assert rank == 1
-    smallest = np.abs(np.concatenate(list(_blocks(noise, draws)))).min(axis=0)
-    np.testing.assert_array_equal(half_widths(noise, 1e-4), smallest)
 
 
 def test_noise_that_is_always_zero_has_intervals_of_length_zero():
@@ -273,23 +240,14 @@ def shuffled(count):
     return Listed(sizes[:, None] * np.array([1.0, -2.0, 0.0]))
 
 
-def least_ordered(values, kth, axis=-1):
-    """`np.partition` that leaves the entries before and after `kth` in decreasing order."""
-    values = np.sort(values, axis=axis)
-    first, last = np.split(values, [kth], axis=axis)
-    middle, last = np.split(last, [1], axis=axis)
-    return np.concatenate([np.flip(first, axis), middle, np.flip(last, axis)], axis=axis)
-
-
 @pytest.mark.parametrize("block", [tails.BLOCK_ENTRIES, 100])
 @pytest.mark.parametrize(
     ("confidence", "count", "rank"),
-    [(0.5, 1999, 1000), (0.75, 1999, 1500), (0.96875, 1999, 1938), (0.998046875, 10240, 10221)],
+    [(1e-4, 1999, 1), (0.75, 1999, 1500), (0.96875, 1999, 1938), (0.998046875, 10240, 10221)],
 )
 def test_half_widths_are_order_statistics(confidence, count, rank, block, monkeypatch):
     """The rank is ceil((B + 1) confidence) of B = max(1999, 20 / (1 - confidence)) draws."""
     monkeypatch.setattr(tails, "BLOCK_ENTRIES", block)
-    monkeypatch.setattr(np, "partition", least_ordered)
     assert rank == math.ceil((count + 1) * confidence)
     assert half_widths(shuffled(count), confidence).tolist() == [rank, 2 * rank, 0]
     widths = simultaneous_half_widths(shuffled(count), confidence)
@@ -342,11 +300,10 @@ def test_equal_parts_have_independent_errors_of_their_energies():
 
 def test_variances_of_images():
     """K-norm noise of a box has uncorrelated coordinates, which the matrix mixes."""
-    body = Box.centred(np.array([1.0, 2.0]))
-    noise = KNormNoise(body, 0.5, ExactSampler(body))
+    noise = knorm(Box.centred([1.0, 2.0]))
     matrix = np.array([[1.0, 0.0], [2.0, -3.0], [0.0, 0.0]])
-    # The noise is R U with E R^2 = 3 * 4 / 0.5^2, E U_1^2 = 1/3 and E U_2^2 = 4/3.
-    expected = 48 * np.array([1 / 3, 4 / 3 + 12, 0.0])
+    # The noise is R U with E R^2 = 3 * 4 / 0.8^2, E U_1^2 = 1/3 and E U_2^2 = 4/3.
+    expected = 12 / 0.64 * np.array([1 / 3, 4 / 3 + 12, 0.0])
     for form in (matrix, sp.csr_array(matrix)):
         np.testing.assert_allclose(noise.image_variances(form), expected, rtol=1e-12)
         found = MappedNoise([Part(noise, form), Part(noise, form)]).variances()
@@ -356,20 +313,6 @@ def test_variances_of_images():
 def limit(exponent):
     """s(c) = c / (2 (1 - (1 + c) e^-c))^(1/2) of `log_concave_maximum`."""
     return exponent / np.sqrt(2 * (1 - (1 + exponent) * np.exp(-exponent)))
-
-
-@pytest.mark.parametrize("count", [5, 1000])
-def test_the_maximum_of_equal_deviations_without_a_tail_in_steps(count, monkeypatch):
-    """With REACH = 0, the sum ends where the union bound is 1.
-
-    For m variables of standard deviation 1, the sum is then s(ln m), and the bound on the tail is
-    s(ln m) / ln m.
-    """
-    monkeypatch.setattr(tails, "REACH", 0.0)
-    last = math.log(count)
-    expected = limit(last) * (1 + 1 / last)
-    found = log_concave_maximum(np.full(count, 0.25))
-    np.testing.assert_allclose(found, 0.25 * expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("deviations", [[1.0], [1.0, 0.3, 0.3], [2.0, 0.0, 1.99995, 1e-3] * 5])
@@ -383,21 +326,7 @@ def test_the_maximum_is_just_above_the_integral(deviations):
     )
     integral = np.trapezoid(np.minimum(union, 1.0), heights)
     assert integral * (1 - 1e-6) <= log_concave_maximum(np.array(deviations)) <= 1.005 * integral
-
-
-@pytest.mark.parametrize("count", [0, 1, 64, 400])
-def test_a_search_ends_with_the_list(count):
-    noise = GeneratorNoise(0)
-    values = noise.values(np.zeros(count), 1e-9)
-    for begin in (0, count // 2, count):
-        assert values.first_reaching(begin, 1.0) == count
-    for place in range(0, count, 7):
-        heights = np.zeros(count)
-        heights[place::5] = 2.0
-        values = noise.values(heights, 1e-9)
-        assert values.first_reaching(0, 1.0) == place
-        assert values.first_reaching(place, 1.0) == place
-        assert values.first_reaching(place + 1, 1.0) == min(place + 5, count)
+    assert log_concave_maximum(0.0 * np.array(deviations)) == 0
 
 
 # Bounds on the expected largest coordinate
@@ -432,14 +361,8 @@ def test_the_bound_holds_and_is_not_far(name):
     bound = expected_maximum(noise)
     mean_at_most(largest, bound)
     assert bound < 3 * largest.mean()
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("name", ["laplace", "one coordinate"])
-def test_laplace_noise_is_exact(name):
-    noise = NOISES[name]
-    largest = np.abs(noise.sample(np.random.default_rng(5), 20_000)).max(axis=1)
-    mean_agrees(largest, expected_maximum(noise))
+    if isinstance(noise, LaplaceNoise):
+        mean_agrees(largest, bound)
 
 
 def test_the_cube_is_exact():
@@ -453,14 +376,6 @@ def test_log_concave_tails_hold_for_the_laplace_distribution():
         exact = (1 / np.arange(1, count + 1)).sum() / math.sqrt(2)
         assert exact <= log_concave_maximum(np.ones(count)) <= 2.01 * exact
     assert log_concave_maximum(np.ones(8000)) < 1.06 * (1 / np.arange(1, 8001)).sum() / math.sqrt(2)
-
-
-def test_log_concave_bound_scales_and_grows():
-    deviations = np.array([0.0, 0.2, 1.0, 3.0])
-    bound = log_concave_maximum(deviations)
-    np.testing.assert_allclose(log_concave_maximum(5 * deviations), 5 * bound, rtol=1e-3)
-    assert log_concave_maximum(np.append(deviations, 3.0)) > bound
-    assert log_concave_maximum(np.zeros(3)) == 0.0
 
 
 def test_estimated_moments_prove_nothing():
