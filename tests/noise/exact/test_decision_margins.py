@@ -7,6 +7,7 @@ margin is large for some numbers. The case is repeated with each term halved, an
 from __future__ import annotations
 
 import math
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,15 @@ from geomdp.noise import scalar, tables
 from geomdp.noise.rounding import LARGEST, NearVector, Undecided, UniformBits, nearest_by_floats
 from geomdp.noise.scalar import NoisyThreshold, NoisyValues, _by_floats
 from tests.noise.exact.reference import seeded
-from tests.noise.exact.test_stated_bounds import Known, Supply, Terms
+from tests.noise.exact.test_stated_bounds import Terms
+
+
+class Known:
+    """A Laplace variable that has only a float64 value."""
+
+    def __init__(self, value):
+        self.near = value
+
 
 #: Gaps in units of the margin. No gap is so near to the margin that rounding matters.
 RATIOS = [0.55, 0.7, 0.8, 1.2, 1.3, 1.45]
@@ -77,7 +86,8 @@ def skipped_values(term):
         (0.0, 0.0, [2.0**-80 * ratio for ratio in RATIOS], 0.0),
         (0.0, 0.0, RATIOS, 1.0),
     ):
-        noisy = NoisyValues([value], np.array([value]), 1.0, Supply([z]))
+        supply = Mock(many=lambda count, z=z: [Known(z)] * count)
+        noisy = NoisyValues([value], np.array([value]), 1.0, supply)
         margin = term("value", 2.0**-49 * abs(value)) + term("noise", 2.0**-49 * abs(z))
         margin += term("ball", 2.0**-80) + term("threshold", own)
         for gap in gaps:
