@@ -257,11 +257,6 @@ class CrossPolytope(NormBall):
         return mean_gaussian_modulus(self.m) * self.r
 
 
-#: Two columns (or two rows) of the matrix `root` of an ellipsoid count as orthogonal if their inner
-#: product is at most this share of the product of their lengths. Rounding alone leaves about 1e-15.
-ORTHOGONAL = 1e-13
-
-
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(Body):
     """The ellipsoid {root @ u : ||u||_2 <= 1} in R^m.
@@ -300,18 +295,9 @@ class Ellipsoid(Body):
 
     @cached_property
     def _lengths(self) -> FloatArray:
-        """Semi-axis lengths (rank,), longest first; fast if columns or rows are orthogonal."""
-        size = float(np.abs(self.root).max(initial=0.0)) or 1.0
-        columns = self.root / size  # prevents underflow and overflow of squares
-        if columns.shape[0] < columns.shape[1]:
-            columns = columns.T  # the singular values are the same
-        gram = columns.T @ columns
-        lengths = np.sqrt(np.diagonal(gram))
-        between = np.abs(gram - np.diag(np.diagonal(gram)))
-        if (between <= ORTHOGONAL * np.outer(lengths, lengths)).all():
-            lengths = -np.sort(-lengths)
-            return np.asarray(size * lengths[significant(lengths)])
-        return self._axes[1]
+        """Semi-axis lengths (rank,), longest first, faster than with directions."""
+        lengths: FloatArray = np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=float)
+        return lengths[significant(lengths)]
 
     @property
     def effective_dimension(self) -> int:

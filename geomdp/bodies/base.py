@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, real_number, vector
 
@@ -52,8 +52,6 @@ MEMBERSHIP_TOLERANCE = 1e-9
 #: Bisection for an end of a chord stops when the end is known to within this share of an upper
 #: bound on the chord's length.
 BISECTION_TOLERANCE = 1e-12
-#: Entries of one batch of axes in `half_diameter`: 2^21 float64 are 16 MB.
-BATCH_ENTRIES = 2**21
 #: `half_diameter_of` compares all pairs of points if the comparison takes at most this many
 #: multiplications.
 PAIRS_WORK = 10**8
@@ -475,11 +473,8 @@ class Body(abc.ABC):
             return self.radius()
         if self.implements(Body.vertex_list):
             return half_diameter_of(self.vertex_list())
-        m = self.dimension
-        parts = row_blocks(m, m, BATCH_ENTRIES)
-        axes = (np.eye(part.stop - part.start, m, k=part.start) for part in parts)
-        squares = sum(float((self.breadth(rows) ** 2).sum()) for rows in axes)
-        return min(self.radius(), math.sqrt(squares) / 2)
+        diagonal = float(np.linalg.norm(self.breadth(np.eye(self.dimension))))
+        return min(self.radius(), diagonal / 2)
 
     def affine_hull(self) -> AffineHull:
         """Affine hull of K; by default the whole space."""

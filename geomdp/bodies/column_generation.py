@@ -92,19 +92,9 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
     """Make independent rows of `points` (n, d+1) the members, with `weights` scaled to sum 1."""
-    count = len(points)
     factor.size[0] = 0
-    if 1 < count <= min(len(factor.members), points.shape[1]):
-        columns, triangle = np.linalg.qr(points.T)
-        diagonal = np.abs(np.diag(triangle))
-        if diagonal.min() > DEPENDENT:
-            factor.basis[:count], factor.triangle[:count, :count] = columns.T, triangle
-            factor.image[:count] = columns.T @ factor.target
-            factor.members[:count] = np.arange(count)
-            factor.size[0] = count
-    if factor.size[0] == 0:
-        for row in range(count):
-            insert(factor, points, row)
+    for row in range(len(points)):
+        insert(factor, points, row)
     kept = weights[factor.members[: factor.size[0]]]
     factor.weights[: factor.size[0]] = kept / kept.sum()
 

@@ -257,67 +257,33 @@ def mean_and_squares(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 # by tiny random amounts to break ties. In all functions, `columns` (N, m) holds the vertices v_i as
 # rows, `bounds` (N,) their lowered bounds, and `ray` (2, m) the start and the direction of a ray.
 # `two_sided` is True for conv(+-v_i).
-#
-# The ratio test of Harris (1973): how far a pivot can move a facet normal z along an edge of the
-# polar body, until another product <z, v_i> meets its bound. Compilers often fail to vectorise a
-# running extreme, so the loops keep one for each position in groups of `LANES` numbers.
 
 #: Tolerance of the ratio test: far above the rounding errors of <z, v_i>, and far below the random
 #: amounts by which the bounds are lowered.
 HARRIS_SLACK = 1e-11
-#: Number of running extremes. 32 float64 fill 4 registers of 512 bits or 8 registers of 256 bits.
-LANES = 32
 #: Flags of LLVM: sums and extremes may be taken in any order; infinities keep their meaning.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 
-@numba.njit(cache=True, fastmath=FREE_ORDER)
-def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
-    """Largest slope, or largest modulus of a slope if bounds are two-sided; at least 0."""
-    largest, least = np.zeros(LANES), np.zeros(LANES)
-    whole = len(slopes) - len(slopes) % LANES
-    for start in range(0, whole, LANES):
-        row = slopes[start : start + LANES]
-        for j in range(LANES):
-            largest[j], least[j] = max(largest[j], row[j]), min(least[j], row[j])
-    for i in range(whole, len(slopes)):
-        largest[0], least[0] = max(largest[0], slopes[i]), min(least[0], slopes[i])
-    return max(largest.max(), -least.min()) if two_sided else largest.max()
-
-
-@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
-def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
-    """Step until a product meets its bound (inf for small slopes), and what the tolerance adds."""
-    inverse = 1.0 / abs(slope)
-    gap = bound - (value if slope > 0.0 else -value)
-    least = rising if slope > 0.0 else falling
-    return (gap * inverse if abs(slope) > least else np.inf), HARRIS_SLACK * inverse
-
-
-@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
-def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
-    """The vertex that stops z by Harris' ratio test, or -1, and the length of the step."""
-    falling = smallest if two_sided else np.inf
-    soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)
-    whole = len(slopes) - len(slopes) % LANES
-    for start in range(0, whole, LANES):
-        end = start + LANES
-        b, v, s, t = bounds[start:end], values[start:end], slopes[start:end], times[start:end]
-        for j in range(LANES):
-            time, more = _time(b[j], v[j], s[j], smallest, falling)
-            t[j] = time
-            soonest[j], latest[j] = min(soonest[j], time), min(latest[j], time + more)
-    for i in range(whole, len(slopes)):
-        j = i - whole
-        times[i], more = _time(bounds[i], values[i], slopes[i], smallest, falling)
-        soonest[j], latest[j] = min(soonest[j], times[i]), min(latest[j], times[i] + more)
-    limit = latest.min()
-    pivot, entering = 0.0, -1
-    for j in range(LANES):
-        if soonest[j] <= limit and soonest[j] < np.inf:
-            for i in range(j, len(slopes), LANES):
-                if times[i] <= limit and abs(slopes[i]) > pivot:
-                    pivot, entering = abs(slopes[i]), i
+@numba.njit(cache=True, error_model="numpy")
+def entering_vertex(bounds, two_sided, values, slopes, share):  # type: ignore[no-untyped-def]
+    """The vertex that stops z by the ratio test of Harris (1973), or -1, and the length of the
+    step: how far z can move along an edge of the polar body until a product <z, v_i> meets its
+    bound. Slopes of the products below `share` of the largest are no pivots.
+    """
+    rising = np.abs(slopes) if two_sided else slopes
+    smallest = share * max(rising.max(), 0.0)
+    times, limit = np.full(len(slopes), np.inf), np.inf
+    for i in range(len(slopes)):
+        if rising[i] > smallest:
+            gap = bounds[i] - (values[i] if slopes[i] > 0.0 else -values[i])
+            times[i] = gap / rising[i]
+            limit = min(limit, times[i] + HARRIS_SLACK / rising[i])
+    entering = -1
+    for i in range(len(slopes)):
+        usable = times[i] < np.inf and times[i] <= limit
+        if usable and (entering < 0 or rising[i] > rising[entering]):
+            entering = i
     return entering, max(times[entering], 0.0)
 
 
@@ -339,10 +305,10 @@ BEYOND = 1e-9
 #: Largest number of vertices per dimension exchanged when the true bounds 1 replace the others.
 CORRECTIONS_PER_DIMENSION = 20
 #: Slopes (changes of products of z with vertices in a step) below this share of the largest are no
-#: pivots, because dividing by them magnifies rounding errors; on the second try of a ray as well.
-PIVOT, CAREFUL_PIVOT = 1e-7, 1e-5
-#: Number of pivots between two recomputations of the inverse, on the first and second try.
-REFACTOR, CAREFUL_REFACTOR = 100, 10
+#: pivots, because dividing by them magnifies rounding errors.
+PIVOT = 1e-7
+#: Number of pivots between two recomputations of the inverse.
+REFACTOR = 100
 
 
 class Facet(NamedTuple):
@@ -435,21 +401,20 @@ def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
+def _pivot_to_exit(facet, columns, bounds, two_sided, ray):  # type: ignore[no-untyped-def]
     """Pivot until the ray leaves through `facet`; return whether it does."""
     if not _factor(facet, columns, bounds, ray):
         return False
     if two_sided and facet.normal @ ray[1] < 0:  # the opposite facet is met first
         _reflect(facet)
-    values, times = columns @ facet.normal, np.empty(len(columns))
+    values = columns @ facet.normal
     fresh = True
     for pivots in range(PIVOTS_PER_DIMENSION * columns.shape[1]):
         leaving = _steepest(facet.inverse, _coordinates(facet, ray))
         if leaving < 0:
             return True
         slopes = columns @ -facet.inverse[leaving]
-        smallest = share * steepest_slope(slopes, two_sided)
-        entering, length = entering_vertex(bounds, two_sided, values, slopes, smallest, times)
+        entering, length = entering_vertex(bounds, two_sided, values, slopes, PIVOT)
         if entering < 0:  # an unbounded edge: up to rounding, 0 is on the boundary of the body
             return False
         sign = 1.0 if slopes[entering] > 0 else -1.0
@@ -462,7 +427,7 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
             values += length * slopes
         elif fresh:
             return False
-        fresh = not trusted or (pivots + 1) % period == 0
+        fresh = not trusted or (pivots + 1) % REFACTOR == 0
         if fresh:
             if not _factor(facet, columns, bounds, ray):
                 return False
@@ -510,30 +475,23 @@ def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-u
     return np.zeros(columns.shape[1]), False
 
 
-@numba.njit(cache=True, fastmath=FREE_ORDER)
+@numba.njit(cache=True)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
     """Which of the last `pool` earlier rays, from 1, has the facet that `ray` meets first; or 0."""
     start, best = 0, np.inf
     for k in range(max(0, rays - pool), rays):
-        reach, depth = 0.0, 0.0
-        for i in range(normals.shape[1]):
-            reach += normals[k, i] * ray[1, i]
-            depth += normals[k, i] * ray[0, i]
-        time = np.inf
-        if reach > 0:
-            time = (1.0 - depth) / reach
-        elif reach < 0 and two_sided:  # the opposite facet
-            time = (1.0 + depth) / -reach
-        if time < best:
-            start, best = k + 1, time
+        reach, depth = normals[k] @ ray[1], normals[k] @ ray[0]
+        if reach < 0 and two_sided:  # the opposite facet
+            reach, depth = -reach, -depth
+        if reach > 0 and (1.0 - depth) / reach < best:
+            start, best = k + 1, (1.0 - depth) / reach
     return start
 
 
 @numba.njit(cache=True)
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
     """Normals (b, m) where rays leave, and `converged` (b,): each ray is tried from a facet of an
-    earlier ray or the first facet (`basis`, `signs`), then more carefully, and is 0 if this fails
-    too.
+    earlier ray or the first facet (`basis`, `signs`).
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))
@@ -549,18 +507,12 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
         copy_into(ray[0], points[k])
         copy_into(ray[1], directions[k])
         facet = Facet(bases[k + 1], orientations[k + 1], inverse, normal, np.empty((2, size)))
-        for careful in range(2):
-            start = 0 if careful else _best_start(normals, ray, k, pool, two_sided)
-            copy_into(facet.basis, bases[start])
-            copy_into(facet.signs, orientations[start])
-            share = CAREFUL_PIVOT if careful else PIVOT
-            period = CAREFUL_REFACTOR if careful else REFACTOR
-            converged[k] = _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period)
-            if converged[k]:
-                exit, converged[k] = _exit_with_true_bounds(facet, columns, two_sided, ray)
-                copy_into(normals[k], exit)
-            if converged[k]:
-                break
+        start = _best_start(normals, ray, k, pool, two_sided)
+        copy_into(facet.basis, bases[start])
+        copy_into(facet.signs, orientations[start])
+        if _pivot_to_exit(facet, columns, bounds, two_sided, ray):
+            exit, converged[k] = _exit_with_true_bounds(facet, columns, two_sided, ray)
+            copy_into(normals[k], exit)
         if not converged[k]:
             copy_into(bases[k + 1], basis)
             copy_into(orientations[k + 1], signs)

@@ -141,28 +141,6 @@ def surround(normals: FloatArray) -> bool:
     return bool(spans and origin_depth(normals) > RANK_TOLERANCE)
 
 
-def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
-    """Which rows (N,) of {x : normals @ x <= offsets} to keep, the others being redundant: their
-    offsets are above the norm of every point of the bounded set P of the rows nearest to 0.
-    """
-    order = np.argsort(np.abs(offsets), kind="stable")
-    count = min(len(order), normals.shape[1] + 1)
-    while not surround(normals[order[:count]]):
-        if count == len(order):
-            return np.ones(count, dtype=bool)
-        count = min(2 * count, len(order))
-    first = np.zeros(len(order), dtype=bool)
-    first[order[:count]] = True
-    size = float(np.abs(offsets[first]).max()) or 1.0
-    if slack_rows(normals[first], offsets[first] / size) is None:
-        return first  # P is empty
-    program = ConicProgram(np.ascontiguousarray(normals[first].T), offsets[first] / size)
-    axes = np.eye(normals.shape[1])
-    corner = np.maximum(program.solve(axes)[0], program.solve(-axes)[0])
-    # No point of P is farther from 0 than this corner; 1e-6 is far above the solver's error.
-    return np.asarray(offsets <= size * np.linalg.norm(corner) * (1 + 1e-6))
-
-
 def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, BoolArray] | None:
     """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack,
     for rows and offsets of size about 1; None if empty. Sets thinner than about 1e-9 count as flat.
@@ -186,8 +164,8 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
 
 # Polytopes given by inequalities.
 
-#: If a hyperplane is farther from 0 than this number times the median distance, redundant rows are
-#: removed first, because far ones would set the scale of the solver's tolerances.
+#: In linear programs, a row whose hyperplane is farther from 0 than this number times the median
+#: distance is divided by the excess, because far rows would set the scale of the tolerances.
 FAR = 1e3
 
 
@@ -229,8 +207,7 @@ class HPolytope(ByInequalities):
     Support and extreme points solve linear programs with m rows and F columns, each started from
     the solution for the previous direction. Gauge, facets, membership and chords have closed forms,
     O(F m) per point. At first use, two linear programs check that the set is bounded and not empty,
-    and find its affine hull. If a hyperplane is a thousand times farther from 0 than most, further
-    programs remove redundant inequalities first.
+    and find its affine hull.
 
     Parameters
     ----------
@@ -274,14 +251,17 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _units(self) -> tuple[FloatArray, FloatArray]:
-        """Normals scaled to length 1, and their offsets; redundant rows may be left out (`FAR`)."""
+        """Normals scaled to length 1, and their offsets."""
         lengths = np.linalg.norm(self.normals, axis=1)
-        units, offsets = self.normals / lengths[:, None], self.offsets / lengths
-        distances = np.abs(offsets)
-        if distances.max() > FAR * np.median(distances):
-            near = near_rows(units, offsets)
-            return units[near], offsets[near]
-        return units, offsets
+        return self.normals / lengths[:, None], self.offsets / lengths
+
+    @cached_property
+    def _balanced(self) -> tuple[FloatArray, FloatArray]:
+        """The same rows with offsets of similar sizes: rows beyond `FAR` are divided."""
+        units, offsets = self._units
+        excess = np.abs(offsets) / (FAR * np.median(np.abs(offsets)) or np.inf)
+        shares = 1 / np.maximum(excess, 1.0)
+        return units * shares[:, None], offsets * shares
 
     @cached_property
     def _shape(self) -> tuple[AffineHull, FloatArray, FloatArray]:
@@ -289,8 +269,9 @@ class HPolytope(ByInequalities):
         units, offsets = self._units
         if not surround(units):
             raise ValueError(f"{self!r} is empty or unbounded: 0 is not inside the normals' hull")
-        size = float(np.abs(offsets).max()) or 1.0
-        found = slack_rows(units, offsets / size)
+        rows, heights = self._balanced
+        size = float(np.abs(heights).max()) or 1.0
+        found = slack_rows(rows, heights / size)
         if found is None:
             raise ValueError(f"{self!r} is empty")
         point, slack = found
@@ -321,8 +302,8 @@ class HPolytope(ByInequalities):
     @cached_property
     def _program(self) -> ConicProgram:
         """The dual program: h(u) = min {offsets @ w : normals^T w = u, w >= 0}."""
-        units, offsets = self._units
         self._shape  # noqa: B018 (raises for an empty or unbounded set)
+        units, offsets = self._balanced
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
     def facets(self, points: FloatArray) -> Facets:

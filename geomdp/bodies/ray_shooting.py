@@ -24,7 +24,7 @@ product with z meets its bound. A pivot costs O(N m) for N vertices, and O(m^2) 
 * Among vertices that become tight within a tolerance far below the perturbation, the vertex with
   the largest pivot enters: Harris (1973), "Pivot selection methods of the Devex LP code".
 * Every ray starts from the facet, among those found last in the same call, that it meets first; a
-  failed one is tried once more from the first facet, more carefully, and then goes to HiGHS.
+  failed one goes to HiGHS.
 
 K - K is twice the section of conv(+-(v_i, 1)) where the last coordinate is 0. So N vertices
 represent K - K, although K - K can have almost N^2 vertices.

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, above, spread, symmetric
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, above, symmetric
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, cp
@@ -297,22 +297,13 @@ class MappedElliptope(Body):
         best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
-    def _pulled_back(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For each row u of `directions`, the v with T v nearest to u, and the norm of u - T v."""
-        back = (self.matrix.T @ directions.T).T / self._stretch**2
-        return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
-
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        back, off = self._pulled_back(points - self.constant)
+        away = points - self.constant
+        # For each row, the v with T v nearest to it.
+        back = (self.matrix.T @ away.T).T / self._stretch**2
+        off = np.linalg.norm(away - (self.matrix @ back.T).T, axis=1)
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        starts, _ = self._pulled_back(points - self.constant)
-        ways, off = self._pulled_back(directions)
-        along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
-        low, high = spread(np.array(self._elliptope.chord(starts[along], ways[along])), along)
-        return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
         # Coordinates of the points along the columns of T, which are orthogonal.
