@@ -22,7 +22,6 @@ from geomdp.bounds.checker.code_packings import (
     _check_union_bound,
     _half_hadamard,
     _is_prime,
-    _marginals_subject,
     _Sets,
     generators_of,
     verify_blocks,
@@ -41,13 +40,11 @@ from geomdp.bounds.checker.reading import (
     VerifiedPacking,
     Work,
     _depth_is_limited,
-    read,
 )
 from geomdp.bounds.random_signs import (
     RandomSignSets,
     Sets,
     log_whole,
-    reed_solomon_sets,
     singletons,
 )
 from geomdp.workloads import Explicit, Histogram
@@ -63,14 +60,11 @@ def part(work: int = 10**9, **values: Any) -> Part:
 # --- codes and blocks ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("begin", [0, (1 << 20) - 60, 1 << 20, (1 << 21) - 60])
-def test_primes_are_those_of_trial_division(begin):
-    for n in range(begin, begin + 120):
-        divides = any(n % f == 0 for f in range(2, math.isqrt(n) + 1))
-        assert _is_prime(n) is (n > 1 and not divides), n
-
-
-def test_large_primes_and_numbers_that_pass_for_primes_to_small_bases():
+def test_primes():
+    for begin in (0, (1 << 20) - 60, 1 << 20):
+        for n in range(begin, begin + 120):
+            divides = any(n % f == 0 for f in range(2, math.isqrt(n) + 1))
+            assert _is_prime(n) is (n > 1 and not divides), n
     assert _is_prime((1 << 61) - 1)
     for composite in (3215031751, 3825123056546413051, (1 << 61) + 2):
         assert not _is_prime(composite)
@@ -105,29 +99,11 @@ def test_blocks_are_as_far_apart_as_the_sheet_says(side):
 # --- lines, answers and data sets ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("measure", "lengths"), [
-    (MEAN, [math.sqrt(5.0), math.sqrt(2.5)]),
-    (ROOT, [math.sqrt(5.0), math.sqrt(2.5)]),
-    (LARGEST, [3.0, 2.0]),
-])  # fmt: skip
-def test_a_measure_is_that_of_each_row(measure, lengths):
-    """The error of largest modulus is negative in the first row and positive in the second row."""
-    found = measure.norm(np.array([[-3.0, 1.0], [-1.0, 2.0]]))
-    np.testing.assert_allclose(found, lengths, rtol=1e-15)
-
-
 def test_the_distance_of_data_sets_is_the_largest():
     assert _largest_distance(np.array([[0, 0], [0, 1], [2, 3]])) == 2
     assert _largest_distance(np.array([[0, 0, 1], [0, 1, 1]])) == 1
     for single, distance in (([4], 0), ([4, 4], 0), ([4, 5], 1), ([4, 5, 6], 1)):
         assert _largest_distance(np.array(single)[:, None]) == distance
-
-
-@pytest.mark.parametrize("k", [1, 2])
-def test_listed_and_constructed_packings_of_marginals_are_of_one_workload(k):
-    workload = {"name": "marginals", "d": 3, "k": k}
-    listing = answers_of(part(workload=workload, elements=[[0, 1, 1]]))
-    assert listing.subject == _marginals_subject(3, k)
 
 
 def tables_of(record: list[int], columns: object = (2, 3)) -> Part:
@@ -147,13 +123,6 @@ def known_of(points: int, spacing: float) -> Part:
     same = [1 / points] * points
     known = {"prior": same, "allowances": [0.1 / points] * points, "risk": 0.1, "spacing": spacing}
     return part(known=[known])
-
-
-def test_what_is_just_allowed_is_accepted():
-    assert len(generators_of(part(generators=[[1, 0]] * 20))) == 20
-    assert verify_blocks(blocks_of(3), ROOT).size == 3
-    np.testing.assert_array_equal(answers_of(tables_of([1, 2])).answers.sum(axis=1), [2, 2])
-    assert _lengths(lines_of([[0, 1]]), TRIANGLE) == pytest.approx([1.0])
 
 
 MARGINALS = {"name": "marginals", "d": 3, "k": 1}
@@ -193,57 +162,6 @@ def test_what_proves_nothing_is_rejected(name):
     call, message = REJECTED[name]
     with pytest.raises(bounds.CertificateRejected, match=message):
         call()
-
-
-def frame(lines: int) -> Callable[[int], object]:
-    answers = np.vstack([np.zeros(4), np.eye(4)])
-    values = {"pairs": [[0, i + 1] for i in range(lines)], "weights": [1.0] * lines}
-    return lambda work: _lengths(part(work, **values), answers)
-
-
-def tables(k: int) -> Callable[[int], object]:
-    workload = {"name": "marginal tables", "columns": [2, 3, 4], "k": k}
-    return lambda work: answers_of(part(work, workload=workload, elements=[[1, 2, 3]] * 5))
-
-
-BITS = [[i >> b & 1 for b in range(8)] for i in range(16)]
-PAIRED = {"answers": np.eye(4), "datasets": [[0, 1], [2, 3], [0, 2]]}
-#: For each piece of work: how it is done with an allowance, and the number of its operations.
-COSTS: dict[str, tuple[Callable[[int], object], int]] = {
-    # For l lines and 4 queries, a matrix and its eigenvectors cost l^2 (4 + 10 l) operations. The
-    # differences of the answers cost 20 operations each.
-    "a line": (frame(1), 4 + 10 + 20 * 4),
-    "three lines": (frame(3), 9 * (4 + 10 * 3) + 20 * 4 * 3),
-    # 28 pairs of bits hold 2 * 28 = 56 bits; 16 elements cost (20 * 16 + 300) * 56 operations.
-    "marginals": (
-        lambda work: answers_of(
-            part(work, workload={"name": "marginals", "d": 8, "k": 2}, elements=BITS)
-        ),
-        (20 * 16 + 300) * 56,
-    ),
-    # Each cell compares k columns, so 5 elements cost (20 * 5 + 300) * k * cells operations.
-    # Counting the cells costs 300 operations for each column and k, and each table has a price.
-    **{
-        f"{k}-way tables": (
-            tables(k),
-            300 * 3 * k + (20 * 5 + 300) * k * cells + 20_000 * k * math.comb(3, k),
-        )
-        for k, cells in ((1, 2 + 3 + 4), (2, 2 * 3 + 2 * 4 + 3 * 4), (3, 2 * 3 * 4))
-    },
-    # With 4 queries, each pair of 3 data sets of 2 records costs 4 + 500 + 100 * 2 operations.
-    "pairs of data sets": (
-        lambda work: verify_listed(part(work, **PAIRED), MEAN.norm),
-        3 * (20_000 + 200 * 2 + 2 * 4) + 2 * 9 * (4 + 500 + 100 * 2),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", COSTS)
-def test_work_is_paid_for_by_its_size(name):
-    done, cost = COSTS[name]
-    done(cost)
-    with pytest.raises(bounds.CertificateRejected, match="takes too long"):
-        done(cost - 1)
 
 
 @pytest.mark.parametrize("changes", [1, 3])
@@ -293,12 +211,6 @@ def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(log
         most = float(((1 + (1 + 4 * (2 * Decimal(log_count)).exp()).sqrt()) / 2).ln())
     assert verified_signs(singletons(log_count)).log_count <= most
     assert log_whole(log_count) <= most + 2.0**-53 * (2 + most)
-
-
-@pytest.mark.parametrize(("prime", "degree"), [(17, 2), (9973, 3), (99991, 3), (65537, 3)])
-def test_random_signs_have_no_more_sets_than_words(prime, degree):
-    sets = reed_solomon_sets(bounds.ReedSolomon(prime, 4, degree))
-    assert verified_signs(sets).log_count == math.log(prime**degree)
 
 
 # --- numbers of records ----------------------------------------------------------------------
@@ -367,17 +279,18 @@ def rung_of(
 
 
 def test_copies_beyond_what_privacy_excludes_are_rejected():
-    """At epsilon = 1, the distance must be below ln 7 = 1.95, but two copies have distance 2."""
+    """At epsilon = 1, the distance must be below ln 7 = 1.95, but two copies have distance 2.
+
+    For two data sets, the distance 1 is below the limit ln 2 / 0.5 = 1.39.
+    """
     assert _check_packing(*rung_of(8, 1)) == (1, 24)
-    with pytest.raises(bounds.CertificateRejected, match="not below"):
-        _check_packing(*rung_of(8, 2))
-
-
-def test_a_packing_has_two_data_sets_or_more():
-    """Two data sets are enough. Their distance 1 is below the limit, which is ln 2 / 0.5 = 1.39."""
     assert _check_packing(*rung_of(2, 1, epsilon=0.5, factor=6.0)) == (1, 16)
-    with pytest.raises(bounds.CertificateRejected, match="a packing needs at least two data sets"):
-        _check_packing(*rung_of(1, 1, epsilon=0.5, factor=6.0))
+    for rung, message in (
+        (rung_of(8, 2), "not below"),
+        (rung_of(1, 1, epsilon=0.5, factor=6.0), "a packing needs at least two data sets"),
+    ):
+        with pytest.raises(bounds.CertificateRejected, match=message):
+            _check_packing(*rung)
 
 
 def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected():
@@ -443,29 +356,9 @@ def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor, tmp_path):
     rejected(path, document, "1 copies are 1 replacements, not below")
     with pytest.raises(bounds.SideConditionError, match="data sets are 1 replacement apart"):
         nearly_cancelled(factor, epsilon)
-
-
-@pytest.mark.parametrize("share", [1e-10, 1e-9, 1e-6, 1e-3])
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-9, 1e-3])
-def test_honest_certificates_with_nearly_equal_terms_are_confirmed(share, epsilon, tmp_path):
-    """The margin of the library is above that of the checker, however nearly the terms cancel."""
-    factor = 2 + 2 / 99 * (1 + share)
-    if share < 2 * epsilon:
-        with pytest.raises(bounds.SideConditionError):
-            nearly_cancelled(factor, epsilon)
-        return
-    bound = nearly_cancelled(factor, epsilon)
+    # The margin of the library is above that of the checker, so an honest bound is confirmed.
+    bound = nearly_cancelled(2 + 2 / 99 * (1 + 1e-6), 1e-9)
     assert bounds.check_certificate(saved(bound, tmp_path)).records == bound.value
-
-
-@pytest.mark.parametrize("half", [1 + 2.0**-26, 1 + 3 * 2.0**-27, 1 + 1e-8, 1.1, 3.0])
-def test_log_odds_keep_their_digits_near_the_least_factor(half):
-    with localcontext() as context:
-        context.prec = 60
-        exact = float((Decimal(half) ** 2 - 1).ln())
-    odds = bounds.RMS(2 * half).log_odds
-    assert odds == pytest.approx(exact, rel=1e-15)
-    assert ROOT.log_odds(2 * half) == odds
 
 
 @pytest.mark.parametrize("excess", [1e-6, 3e-6, 7e-6, 2e-5])
@@ -503,10 +396,3 @@ def test_values_are_nested_up_to_a_limit():
         value = [value]
     assert _depth_is_limited({"a": value[0]})
     assert not _depth_is_limited({"a": value})
-
-
-def test_a_file_without_digest_is_rejected(tmp_path):
-    path = tmp_path / "bound.json"
-    path.write_text('{"format": "geomdp packing certificate", "version": 1, "arrays": []}')
-    with pytest.raises(bounds.CertificateRejected, match="the digest does not match"):
-        read(path)

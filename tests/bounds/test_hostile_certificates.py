@@ -184,12 +184,9 @@ def test_long_texts_are_not_read(tmp_path):
 
 #: Values that are not numbers, and extreme numbers. They replace the entries of a certificate.
 NONSENSE: list[Any] = [
-    [1.0],
-    [],
+    [1.0], [[[1.0]]], [],
     {},
-    {"array": []},
-    {"array": {}},
-    {"array": "none"},
+    {"array": {}}, {"array": "none"},
     None, True, "1", -1, 0, 5e-324, 1e308,
     10**90,
     2**200,
@@ -217,7 +214,7 @@ OTHER_REASONS: dict[str, list[str]] = {
 
 #: Bounds from orthogonal lines and query lines, and from elements with answers far apart.
 OTHER_BOUNDS: dict[str, Callable[[], bounds.Bound]] = {
-    "lines": a_bound,
+    "lines": lambda: a_bound(Histogram(4)),
     "query lines": lambda: bounds.query_lines_bound(Prefixes(8), epsilon=0.4, alpha=0.04),
     "separated elements": lambda: bound_of(
         SeparatedElements, Histogram(8), bounds.Problem(0.4, 0.04)
@@ -254,38 +251,6 @@ def test_every_value_is_rejected_when_it_is_nonsense(name, tmp_path):
                 rejected(path, f"{missing}^{start}.*({reasons})")
 
 
-def arrays(node: object) -> list[tuple[Any, Any]]:
-    """For each array of numbers in a document: the object or list with the array, and the key."""
-    assert isinstance(node, dict | list)
-    items = list(node.items() if isinstance(node, dict) else enumerate(node))
-    found: list[tuple[Any, Any]] = []
-    for key, value in items:
-        numbers = value
-        while isinstance(numbers, list) and numbers:
-            numbers = numbers[0]
-        if isinstance(value, list) and isinstance(numbers, int | float):
-            found.append((node, key))
-        elif isinstance(value, dict | list):
-            found += arrays(value)
-    return found
-
-
-@pytest.mark.parametrize("name", [*sorted(set(BOUNDS) - {"large"}), *OTHER_BOUNDS])
-def test_arrays_with_another_number_of_axes_are_rejected(name, tmp_path):
-    """Each array gets one axis more, or one axis less: rows are joined, or one number is kept."""
-    path = saved((BOUNDS | OTHER_BOUNDS)[name](), tmp_path)
-    original = json.loads(path.read_text())
-    for i, (holder, key) in enumerate(arrays(original)):
-        value = holder[key]
-        flat = list(itertools.chain(*value)) if isinstance(value[0], list) else value[0]
-        for other in ([value], flat):
-            document = copy.deepcopy(original)
-            part, where = arrays(document)[i]
-            part[where] = other
-            seal(path, document)
-            rejected(path, f"{key} (does not have . axes|do not have|are not single codes)")
-
-
 def blocks(**change: int) -> Callable[[Document], object]:
     return lambda document: document["rungs"][0]["family"].update(change)
 
@@ -294,11 +259,10 @@ def named(**workload: Any) -> Callable[[Document], object]:
     return lambda document: document["rungs"][0]["family"].update(workload=workload)
 
 
-def widened(document: Document) -> None:
-    """One element of 60 attributes has more answers to 30-way marginals than fit in memory."""
-    family = document["rungs"][0]["family"]
-    family["elements"] = [row + [0] * 52 for row in family["elements"]]
-    family["workload"] = {"name": "marginals", "d": 60, "k": 30}
+def of_3000(name: str, **workload: Any) -> Callable[[Document], object]:
+    """Two equal elements of 3000 attributes."""
+    family = {"workload": {"name": name, **workload}, "elements": [[0] * 3000] * 2}
+    return lambda document: document["rungs"][0]["family"].update(family, datasets=[[0], [1]])
 
 
 def lengthened(document: Document) -> None:
@@ -316,7 +280,10 @@ def lengthened(document: Document) -> None:
     ("ranges", named(name="ranges", N=10**6), "there are more than"),
     ("prefixes", named(name="prefixes", N=2**250), "N must be"),
     ("Hamming", named(name="marginals", d=2**250, k=2**249), "d must be"),
-    ("Hamming", widened, "there are more than"),
+    ("Hamming", of_3000("marginals", d=3000, k=3), "there are more than"),
+    ("Hamming", of_3000("marginal tables", columns=[2] * 3000, k=1500), "there are more than|the"),
+    ("Hamming", of_3000("marginal tables", columns=[1 << 52] * 3000, k=2), "there are more than"),
+    ("Hamming", of_3000("marginal tables", columns=[1] * 3000, k=2), "the check takes too long"),
     ("random signs", lengthened, "the union bound gives a failure"),
     ("tables", named(name="marginal tables", columns=[2, 3, 10**15], k=2), "there are more than"),
 ])  # fmt: skip
@@ -335,35 +302,6 @@ def npz(path: Path, members: dict[str, bytes]) -> None:
             archive.writestr(f"{name}.npy", content)
 
 
-def as_npy(values: np.ndarray[Any, Any], shape: str | None = None) -> bytes:
-    file = io.BytesIO()
-    np.save(file, values, allow_pickle=True)
-    content = file.getvalue()
-    if shape is not None:
-        stated = str(values.shape).encode()
-        # The header ends with blanks. A longer shape pushes some of them out of the header, so the
-        # stated length of the header stays valid.
-        content = content.replace(stated + b", }", shape.encode() + b", }", 1)
-    return content
-
-
-def test_arrays_of_another_format_are_rejected(tmp_path):
-    path = saved(BOUNDS["large"](), tmp_path)
-    beside = path.with_suffix(".npz")
-    with beside.open("wb") as file:  # an .npy file under the name of an .npz file
-        np.save(file, np.arange(3))
-    rejected(path, "not a file of plain arrays")
-    beside.unlink()
-    rejected(path, "not a file of plain arrays")
-    for stored in (np.array([{}]), np.array(["text"]), np.array([1j])):
-        npz(beside, {"a": as_npy(stored)})
-        rejected(path, "does not hold numbers")
-    npz(beside, {"a": as_npy(np.arange(8), shape="(10000000000,)")})
-    rejected(path, "does not match its header|not a file of plain arrays")
-    npz(beside, {"a": b"\x93NUMPY\x01\x00"})
-    rejected(path, "not a file of plain arrays")
-
-
 def test_arrays_beyond_the_limit_are_not_unpacked(tmp_path, monkeypatch):
     path = saved(BOUNDS["large"](), tmp_path)
     monkeypatch.setattr(reading, "MAX_ARRAYS", 1 << 20)
@@ -372,47 +310,25 @@ def test_arrays_beyond_the_limit_are_not_unpacked(tmp_path, monkeypatch):
     rejected(path, "the arrays are larger than 1048576 bytes")
 
 
-def test_certificates_and_their_parts_show_no_arrays():
-    bound = BOUNDS["Hamming"]()
-    problem = "1-DP (replace-one) and mean l2 error per query at most 0.1"
-    assert repr(bound.certificate) == f"Certificate(sc > 3, {problem}, 1 rungs)"
-    shown = [a_bound().certificate, *(make().certificate for make in BOUNDS.values())]
-    for certificate in shown:
-        assert isinstance(certificate, bounds.Certificate)
-        for thing in (certificate, *certificate.rungs):
-            assert "array" not in repr(thing)
-            assert len(repr(thing)) < 200
-
-
 def test_the_checker_rounds_as_the_library_does():
     for value in (0.3, 1.0, 0.12345678, 1e-300, 123456789.0, math.pi):
         assert reading.rounded_down(value) == rounded_down(value)
         assert reading.rounded_up(value) == rounded_up(value)
 
 
-# --- damaged .npz files ---------------------------------------------------------------------
-#
-# `zipfile` and NumPy raise many kinds of exceptions for damaged files, and warn about some.
+# --- damaged .npz files: `zipfile` and NumPy raise many kinds of exceptions for them --------------
 
-
-#: An array in NumPy's format. Eight bytes name the format and its version. The length of the header
-#: follows in two bytes, then the header, and from byte 128 on the numbers.
+#: An array in NumPy's format: eight bytes, the length of the header in two bytes, the header, and
+#: from byte 128 on the numbers.
 STORED = io.BytesIO()
 np.save(STORED, np.arange(8))
-MAGIC, HEADER, NUMBERS = (
-    STORED.getvalue()[:8],
-    STORED.getvalue()[10:128].decode().rstrip(" \n"),
-    STORED.getvalue()[128:],
-)
-#: Texts that mutations insert into a header. For example, they open a bracket or a string that
-#: nothing closes, change the type of a value, or change the indentation.
-INSERTED = [*"()[]{}'\"\\,:#*-<1LjVO\0", "\n", "\n  ", "()", "[()]", "9" * 30, "None", "True"]
+MAGIC, NUMBERS = STORED.getvalue()[:8], STORED.getvalue()[128:]
+HEADER = STORED.getvalue()[10:128].decode().rstrip(" \n")
 
 
 def archive(header: str, method: int = zipfile.ZIP_STORED) -> bytes:
     """An .npz file of the array "a" with this header."""
-    content = header.encode()
-    file = io.BytesIO()
+    content, file = header.encode(), io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as members:
         length = len(content).to_bytes(2, "little")
         members.writestr("a.npy", MAGIC + length + content + NUMBERS)
@@ -426,10 +342,9 @@ def bound() -> bounds.Bound:
 
 
 def certificate_beside(content: bytes, folder: Path) -> Path:
-    """Write a certificate with `content` as its .npz file, and return the path of the certificate.
+    """The path of a certificate with `content` as its .npz file, whose array "a" has the elements.
 
-    The elements of the last rung are the array "a" of the .npz file. If the checker can read this
-    file, the certificate has the right digest. So the digest does not protect from the damage.
+    If the checker can read this file, the digest is right, so it does not protect from the damage.
     """
     path = saved(bound(), folder)
     document = json.loads(path.read_text())
@@ -446,21 +361,19 @@ def certificate_beside(content: bytes, folder: Path) -> Path:
     return path
 
 
-def read_or_refused(path: Path) -> None:
-    """`read_arrays` returns an array or raises ValueError for the .npz file of a certificate."""
-    with contextlib.suppress(ValueError):
+def check(content: bytes, folder: Path, *refusals: type[Exception]) -> None:
+    """Both readers may raise `refusals`; otherwise, the bound is that of undamaged numbers."""
+    path = certificate_beside(content, folder)
+    with contextlib.suppress(*refusals):
+        assert bounds.check_certificate(path).records == bound().value
+    with contextlib.suppress(*refusals):
         read_arrays(path.with_suffix(".npz"), ("a",))
 
 
-def harmless(content: bytes, folder: Path) -> None:
-    """The checker rejects the damaged file, or confirms the bound of the undamaged file."""
-    path = certificate_beside(content, folder)
-    with contextlib.suppress(bounds.CertificateRejected):
-        assert bounds.check_certificate(path).records == bound().value
-    read_or_refused(path)
-
-
 HEADERS = {
+    "objects": HEADER.replace("<i8", "|O"),
+    "complex numbers": HEADER.replace("<i8", "<c8"),
+    "too long": HEADER.replace("8,", "10000000000,"),
     "no dict": "(((",
     "open bracket": HEADER.replace("(8,)", "(((8,)"),
     "indentation": "if 1:\n    1\n  2" + HEADER,
@@ -477,49 +390,21 @@ HEADERS = {
 }
 
 
-METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_undamaged_files_are_accepted(method, tmp_path):
-    path = certificate_beside(archive(HEADER, method), tmp_path)
-    assert bounds.check_certificate(path).records == bound().value
-    stored = read_arrays(path.with_suffix(".npz"), ("a",))
-    np.testing.assert_array_equal(stored["a"], np.arange(8))
-
-
-@pytest.mark.parametrize("name", HEADERS)
-def test_malformed_headers_are_rejected(name, tmp_path):
-    path = certificate_beside(archive(HEADERS[name]), tmp_path)
+@pytest.mark.parametrize("content", [*map(archive, HEADERS.values()), STORED.getvalue()])
+def test_malformed_arrays_are_rejected(content, tmp_path):
     with pytest.raises(bounds.CertificateRejected):
-        bounds.check_certificate(path)
-    read_or_refused(path)
+        bounds.check_certificate(certificate_beside(content, tmp_path))
+    check(content, tmp_path, ValueError)
 
 
-@pytest.mark.filterwarnings("ignore:Reading .* created on Python 2")
-def test_a_header_of_python_2_proves_nothing_else(tmp_path):
-    """NumPy reads such a header with a warning, and the numbers are the same."""
-    harmless(archive(HEADER.replace("8,", "8L,")), tmp_path)
-
-
-def test_changed_headers_prove_nothing_else(tmp_path):
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        header = HEADER
-        for _ in range(int(rng.integers(1, 4))):
-            place, removed = int(rng.integers(len(header) + 1)), int(rng.integers(4))
-            inserted = INSERTED[int(rng.integers(len(INSERTED)))]
-            header = header[:place] + inserted + header[place + removed :]
-        harmless(archive(header), tmp_path)
-
-
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
 def test_changed_archives_prove_nothing_else(method, tmp_path):
     rng = np.random.default_rng(0)
     whole = archive(HEADER, method)
-    for _ in range(80):
+    check(whole, tmp_path)
+    for _ in range(60):
         content = bytearray(whole)
         for place in rng.integers(len(content), size=int(rng.integers(1, 4))):
             content[place] = int(rng.integers(256))
         end = int(rng.integers(len(content))) if rng.random() < 0.1 else len(content)
-        harmless(bytes(content[:end]), tmp_path)
+        check(bytes(content[:end]), tmp_path, ValueError)
