@@ -14,9 +14,7 @@ import numpy as np
 from geomdp import mechanisms, workloads
 from geomdp._numerics.linalg import farthest_points
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import FloatArray
 from geomdp.advice.setting import (
-    PRODUCT_SPEED,
     InapplicableError,
     Setting,
     UntriedError,
@@ -29,11 +27,11 @@ from geomdp.mechanisms import AdditiveMechanism, Fitted, Mechanism, Projected, S
 from geomdp.mechanisms.additive_noise.cone import MAX_TRIPLES, MAX_WORK, cone_lift
 from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change
 from geomdp.mechanisms.projected import MAX_DRAWS
-from geomdp.mechanisms.reduced_answers import best_dimension, distortion_bound, width_limit
+from geomdp.mechanisms.reduced_answers import distortion_bound, width_limit
 from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.privacy.definitions import largest_epsilon
-from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
+from geomdp.workloads import Workload, explicit_answers
 from geomdp.workloads.structure import pair_levels, sign_products
 from geomdp.workloads.tables import ProductQueries, TableQueries, cells_of
 
@@ -123,8 +121,8 @@ class Candidate:
     `check` and `build` (by default `kind`) raise `InapplicableError` if it does not apply, and
     `UntriedError` before a step that costs more than the budget, `useful` if it need not be
     compared. The set-up takes `share` times `axes_work`. `suits` is a sentence on "It" or "Its".
-    With `depends_on_n`, the candidate is built after the others. `log_concave` noise is also
-    symmetric, as `projection_floor` needs. `name` and `flag` are by default those of `kind`.
+    With `depends_on_n`, the candidate is built after the others. `name` and `flag` are by default
+    those of `kind`.
     """
 
     kind: type[Mechanism]
@@ -138,7 +136,6 @@ class Candidate:
     build: Callable[[Setting], Mechanism] | None = None
     useful: Callable[[Setting], None] | None = None
     depends_on_n: bool = False
-    log_concave: bool = True
 
     def __post_init__(self) -> None:
         words = re.sub("(?<=[a-z])(?=[A-Z])", "-", self.kind.__name__)
@@ -363,11 +360,9 @@ def pure_matrix_differs(setting: Setting) -> None:
 # Candidates that first reduce the answers, to fewer dimensions or to a few points (a net). If the
 # error of the reduction alone is not below the least so far, nothing else is set up.
 
-#: Largest number of points of a net. With more, noise would hardly be smaller than for all answers.
-MAX_NET = 32
-#: Number of random elements whose answers give a lower bound on the rounding error of every net;
-#: for many queries, fewer elements with this many answers (32 MB).
-SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
+#: Largest number of points of a net, and largest universe for which nets are compared: few points
+#: are rarely near all answers of more elements.
+MAX_NET, MAX_ROUNDED = 32, 1 << 9
 #: Largest dimension of the answers' hull for which JL is tried, where a set-up takes tenths of a
 #: second for each of about ten maps.
 MAX_JL_DIMENSION = 512
@@ -376,46 +371,35 @@ WIDTH_DIRECTIONS = 4096
 
 
 def jl(setting: Setting) -> Mechanism:
-    """`JL` with exact K-norm noise, and with the number of rows that has the least prediction.
-
-    The result has a new map, because the error bound does not hold for the best of several maps.
-    """
+    """`JL` with exact K-norm noise, and with the number of rows that has the least prediction."""
     setting.check_public_count()
     workload, effective = setting.workload, setting.workload.affine_hull().dimension
     if effective < 2:
         raise InapplicableError("the answers have one dimension, which cannot be reduced")
-    theorem = math.ceil(setting.pure.epsilon * setting.n)
-    sizes = {
-        *mechanisms.AutoDimension().tried(effective),
-        *([theorem] if theorem < effective else []),
-    }
-    diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
-    # The distortion grows with the Gaussian width of the answers, whose estimate is slow.
-    setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
+
+    def check_distortion(width: float) -> None:
+        least = distortion_bound(width, workload.l2_diameter(), effective - 1)
+        setting.check_floor("distortion alone", least / math.sqrt(workload.n_queries))
+
+    check_distortion(0.0)  # the Gaussian width of the answers is slow to estimate
     if effective > MAX_JL_DIMENSION:
         raise UntriedError(f"its maps would take too long in dimension {effective}")
-    supports = WIDTH_DIRECTIONS + MAX_DRAWS * len(sizes)
+    auto = mechanisms.AutoDimension()
+    supports = WIDTH_DIRECTIONS + MAX_DRAWS * len(auto.tried(effective))
     setting.check_cost("distortion", work=supports * breadth_work(workload))
-    width = width_limit(sensitivity_polytope(workload))
-    setting.check_floor("distortion alone", distortion_bound(width, diameter, max(sizes)) / root)
-    inner = knorm_exact(setting)
-    rng = np.random.default_rng(PUBLIC_SEED)  # its draws are all trial maps, and then the new map
-    falling = sorted(sizes, reverse=True)
-    able = [d for d in falling if distortion_bound(width, diameter, d) / root < setting.least]
-    return mechanisms.JL(inner, best_dimension(inner, dict.fromkeys(able, rng)), rng)
+    check_distortion(width_limit(sensitivity_polytope(workload)))
+    return mechanisms.JL(knorm_exact(setting), auto, PUBLIC_SEED)
 
 
 def coarse(setting: Setting) -> Mechanism:
     """Projected noise on answers rounded to the best net of 2, 4, ... up to `MAX_NET` points."""
     setting.check_public_count()
-    workload = setting.workload
-    size, root = workload.universe.size, math.sqrt(workload.n_queries)
-    if size is None or size > SAMPLED:
-        setting.check_floor("rounding alone", _rounding_floor(workload) / root)
-    if size is not None:
-        work = size * workload.n_queries * (MAX_NET + 1) / PRODUCT_SPEED
-        setting.check_cost("net", work=work)
-    points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
+    root = math.sqrt(setting.workload.n_queries)
+    points = farthest_points(
+        explicit_answers(setting.workload),
+        lambda rows: np.asarray(np.linalg.norm(rows, axis=1)),
+        most=MAX_NET + 1,
+    )
     # The first s points are at least radii[s - 1] apart, and every answer is within radii[s] of
     # one: with a separation between the two, `Coarse` finds the net of the first s points. For each
     # power of 2, take the largest such s up to this power.
@@ -426,42 +410,16 @@ def coarse(setting: Setting) -> Mechanism:
         raise InapplicableError(f"its net would hold more than {MAX_NET} answers, or all of them")
     # Check the error of rounding before the noise is set up.
     setting.check_floor("rounding alone", points.radii[sizes[-1]] / root)
+    pure = isinstance(setting.privacy, PureDP)
+    noise = knorm_exact(setting) if pure else setting.made(mechanisms.Gaussian)
     trials = [
         mechanisms.Coarse(
-            Projected(inner), (points.radii[size - 1] + points.radii[size]) / 2 / root
+            Projected(noise), (points.radii[size - 1] + points.radii[size]) / 2 / root
         )
-        for inner in _exact_noises(setting)
         for size in reversed(sizes)
         if points.radii[size] / root < setting.least
     ]
     return min(trials, key=lambda trial: trial.predicted_rmse.value)
-
-
-def _rounding_floor(workload: Workload) -> float:
-    """A lower bound, for every net of `MAX_NET` points, on the largest distance of an answer to it:
-    of 33 answers that are pairwise t apart, two have the same nearest of 32 points.
-    """
-    count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
-    if count <= MAX_NET:
-        return 0.0
-    elements = workload.universe.sample(count, np.random.default_rng(PUBLIC_SEED))
-    found = farthest_points(workload.evaluate(elements), _lengths, most=MAX_NET + 1)
-    return float(found.radii[MAX_NET]) / 2 if len(found.radii) > MAX_NET else 0.0
-
-
-def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
-    """Exact K-norm noise, unless it costs too much, and Gaussian noise unless privacy is pure."""
-    if isinstance(setting.privacy, PureDP):
-        return [knorm_exact(setting)]
-    gaussian = setting.made(mechanisms.Gaussian)
-    try:
-        return [gaussian, knorm_exact(setting)]
-    except (UntriedError, WorkloadSizeError):
-        return [gaussian]
-
-
-def _lengths(rows: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.norm(rows, axis=1))
 
 
 # The table of candidates
@@ -485,14 +443,12 @@ CANDIDATES = (
         "almost always 0.",
         check=check_whole,
         useful=geometric_differs,
-        log_concave=False,
     ),
     Candidate(
         kind=mechanisms.Staircase,
         summary="for one query, the epsilon-DP noise of least variance",
         suits="It answers one query. No other epsilon-DP noise on a real number has less variance.",
         check=requires(lambda workload: workload.n_queries == 1, "it is made for one query"),
-        log_concave=False,
     ),
     Candidate(
         kind=mechanisms.Gaussian,
@@ -592,7 +548,6 @@ CANDIDATES = (
         "almost always 0 in all queries together.",
         check=check_lattice_box,
         useful=lattice_box_differs,
-        log_concave=False,
     ),
     Candidate(
         kind=mechanisms.Recursive,
@@ -649,6 +604,10 @@ CANDIDATES = (
         summary="projected noise for answers that are rounded to a few points",
         suits="It rounds the answers of each record to one of a few points, which need less noise.",
         build=coarse,
+        useful=requires(
+            lambda workload: (workload.universe.size or math.inf) <= MAX_ROUNDED,
+            f"nets of {MAX_NET} points are compared for at most {MAX_ROUNDED} kinds of records",
+        ),
         depends_on_n=True,
     ),
 )

@@ -12,7 +12,6 @@ import numpy as np
 
 from geomdp import mechanisms
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp._typing import FloatArray
 from geomdp.advice.candidates import (
     CANDIDATES,
     FITTED,
@@ -46,7 +45,6 @@ from geomdp.mechanisms.projected import (
     MIN_DRAWS,
     Fitted,
     reachable_body,
-    squared_noise_limit,
     tried_projector,
 )
 from geomdp.noise import GaussianNoise
@@ -54,45 +52,6 @@ from geomdp.privacy import ZCDP, ApproxDP, Exact, PureDP, gaussian_scale
 from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads import Marginals, Parities, Workload, WorkloadSizeError
 from geomdp.workloads.tables import ProductQueries, TableQueries
-
-# A quick lower bound on the error of `Projected`, for log-concave noise
-
-#: Number of random elements of the universe. Their answers are compared in pairs.
-ELEMENTS = 64
-#: Largest number m of queries for which the covariance (m, m) of the noise is computed: 32 MB and a
-#: few seconds.
-MAX_QUERIES = 1 << 11
-#: Variances are multiplied by this factor to keep the result a lower bound. Some variances are
-#: estimated from 1024 draws, with errors of a few percent.
-KNOWN = 0.9
-
-
-def projection_floor(noisy: AdditiveMechanism) -> float:
-    """A lower bound on the prediction of `Projected`, per query; 0 for more than 2048 queries.
-
-    For the noise Z on the sums of m answers over n records and the hull K of all answers, with
-    support function h_K, the prediction is at least (s / m)^(1/2), where s is the least of
-    E ||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K. For symmetric log-concave Z, which
-    is not checked, and any q, q' in K, E h_K(Z) >= E |<Z, q - q'>| / 2 >=
-    (Var <Z, q - q'> / 8)^(1/2) (Barlow-Marshall-Proschan 1963; JL-L13, JL-L13b).
-    """
-    workload, m = noisy.workload, noisy.workload.n_queries
-    if m > MAX_QUERIES:
-        return 0.0
-    variance = KNOWN * _widest(workload, noisy.noise.covariance())
-    support = math.sqrt(max(variance, 0.0) / 8)
-    squared = min(squared_noise_limit(noisy), support / noisy.n, workload.l2_diameter() ** 2)
-    return math.sqrt(squared / m)
-
-
-def _widest(workload: Workload, covariance: FloatArray | None = None) -> float:
-    """The largest (q - q')^T S (q - q') for answers of 64 random elements; by default S = I."""
-    elements = workload.universe.sample(ELEMENTS, np.random.default_rng(PUBLIC_SEED))
-    answers = workload.evaluate(elements)
-    products = (answers if covariance is None else answers @ covariance) @ answers.T
-    own = np.diag(products)
-    return float((own[:, None] + own - 2 * products).max())
-
 
 # Building the mechanism of each candidate
 
@@ -196,9 +155,6 @@ class Trials:
 MAX_PROJECTED_UNIVERSE = 1 << 14
 #: Most seconds of the public draws of noise that bound the error after projection.
 MAX_DRAWING_SECONDS = 2.5
-#: A bound of at most this many operations (about a second) is computed even for a projection that
-#: provably cannot be the best, so that the table shows it.
-SMALL_WORK = 1 << 30
 
 
 def shrunk(noisy: Built, setting: Setting) -> Mechanism:
@@ -228,9 +184,6 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
     fixed = isinstance(inner.noise, GaussianNoise)
     sampled = min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // inner.noise.dimension))
     draws = WIDTH_DIRECTIONS if fixed else sampled
-    slow = draws * per_draw > SMALL_WORK
-    if slow and noisy.candidate.log_concave and math.isfinite(setting.least):
-        setting.check_floor("bound", projection_floor(inner))
     affordable = draws if per_draw == 0 else int(setting.budget.work / per_draw)
     averaged = draws if fixed else max(MIN_DRAWS, min(draws, affordable))
     setting.check_cost("bound", work=averaged * per_draw)
@@ -279,13 +232,18 @@ def _check_projection(noisy: Built, setting: Setting) -> None:
 OPTIMAL = 0.995
 #: For a larger epsilon no bound is stated, because sinh(2 epsilon) could overflow.
 MOST_EPSILON = 300.0
+#: Number of random elements of the universe. Their answers are compared in pairs.
+ELEMENTS = 64
 
 
 def pure_noise_floor(trials: Trials, epsilon: float) -> float:
     """A lower bound, per query, on predictions of epsilon-DP noise, projected or not; 0 if none.
 
-    As in `projection_floor`, with the inequalities above for the first two of the three numbers.
-    Under add/remove, q - q' is a sum of two differences of neighbours, so epsilon counts twice.
+    For the noise Z on the sums of m answers over n records and the hull K of all answers, with
+    support function h_K, a prediction of `Projected` is at least (s / m)^(1/2), where s is the
+    least of E ||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K (JL-L13, JL-L13b). For any
+    q, q' in K, E h_K(Z) >= E |<Z, q - q'>| / 2. The inequalities above bound both means. Under
+    add/remove, q - q' is a sum of two differences of neighbours, so epsilon counts twice.
     """
     setting = trials.setting
     if isinstance(setting.privacy, PureDP) or epsilon > MOST_EPSILON:
@@ -296,8 +254,12 @@ def pure_noise_floor(trials: Trials, epsilon: float) -> float:
     if noise < trials.least:
         return noise  # The other terms can only lower the result further.
     workload, m = setting.workload, setting.workload.n_queries
-    lost = CHANGES[setting.adjacency] * epsilon
-    support = _widest(workload) / (2 * math.sinh(lost))
+    from scipy.spatial.distance import cdist  # slow import
+
+    elements = workload.universe.sample(ELEMENTS, np.random.default_rng(PUBLIC_SEED))
+    answers = workload.evaluate(elements)
+    widest = float(cdist(answers, answers, "sqeuclidean").max())
+    support = widest / (2 * math.sinh(CHANGES[setting.adjacency] * epsilon))
     squares = (m * noise**2, support / setting.n, workload.l2_diameter() ** 2)
     return math.sqrt(min(squares) / m)
 
@@ -391,10 +353,8 @@ def _is_rounded(mechanism: Mechanism) -> bool:
 # Noise alone, then post-processed noise, then mechanisms with a geometry that depends on n
 
 
-def try_for_every_n(setting: Setting, *, use_least: bool = False) -> Trials:
-    """Try all noise whose geometry does not depend on n: alone, the best shrunk, then projected;
-    with `use_least`, without slow projections that provably cannot be the best at this n.
-    """
+def try_for_every_n(setting: Setting) -> Trials:
+    """Try all noise whose geometry does not depend on n: alone, the best shrunk, then projected."""
     workload, trials = setting.workload, Trials(setting)
     slow = (workload.universe.size or 0) > MAX_PROJECTED_UNIVERSE and breadth_work(workload) > 0
     # Noise that is provably not the best for n records is not the best for more records either.
@@ -410,16 +370,14 @@ def try_for_every_n(setting: Setting, *, use_least: bool = False) -> Trials:
     for noisy in noises[:1]:
         trials.record(noisy.candidate, SHRUNK, partial(shrunk, noisy, setting))
     for noisy in noises:
-        best = noisy is noises[0]  # its projection can err less even if its bound stays the same
-        known = replace(setting, least=trials.least if use_least and not best else math.inf)
-        build = partial(projected, noisy, known, wanted=best or not slow)
+        build = partial(projected, noisy, setting, wanted=noisy is noises[0] or not slow)
         trials.record(noisy.candidate, PROJECTED, build)
     return trials
 
 
 def try_all(setting: Setting) -> Trials:
     """Try all candidates. Some that provably cannot be the best are left out without a set-up."""
-    trials = try_for_every_n(setting, use_least=True)
+    trials = try_for_every_n(setting)
     for candidate in CANDIDATES:
         if candidate.depends_on_n:
             trials.attempt(candidate, floor=0.0)

@@ -11,7 +11,6 @@ from geomdp.advice import bracket as bracket_module
 from geomdp.advice.bracket import error_limit, upper_bounds
 from geomdp.bounds.certificates import write_certificate
 from geomdp.bounds.checker import check_certificate
-from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
 from geomdp.noise.few_queries import GeometricNoise
 from geomdp.noise.knorm import MappedNoise, Part
 from geomdp.noise.tails import expected_maximum, is_log_concave
@@ -159,18 +158,6 @@ def test_bounds_fall_in_epsilon_and_alpha(metric, adjacency, monkeypatch):
         assert (np.diff(grid, axis=1) <= 0).all()
 
 
-@pytest.mark.ci
-def test_errors_are_ordered_so_bounds_are(monkeypatch):
-    """The mean l2 error is at most the two other errors, so it needs at most as many records."""
-    few_mechanisms(monkeypatch)
-    workload = Marginals(5, 2)
-    mean, root, worst = (sample_complexity_bracket(workload, 0.3, 0.05, m) for m in METRICS)
-    assert mean.upper.records <= root.upper.records
-    assert mean.upper.records <= worst.upper.records
-    # A lower bound for the mean l2 error also holds for the two larger errors.
-    assert mean.lower.records < min(root.upper.records, worst.upper.records)
-
-
 def test_large_alpha_needs_no_data(monkeypatch):
     few_mechanisms(monkeypatch)
     found = sample_complexity_bracket(Histogram(6), 1.0, 0.6)
@@ -184,17 +171,6 @@ def test_an_alpha_that_no_mechanism_reaches_is_refused(monkeypatch):
     few_mechanisms(monkeypatch)
     with pytest.raises(ValueError, match=r"alpha must be larger, got 1e-20"):
         sample_complexity_bracket(Histogram(4), 1.0, 1e-20)
-
-
-def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
-    """If no noise can be built, there is nothing to project, although the universe is large."""
-    kept = tuple(row for row in bracket_module.CANDIDATES if row.kind is SecondMomentMechanism)
-    monkeypatch.setattr(bracket_module, "CANDIDATES", kept)
-    monkeypatch.setattr(bracket_module, "MAX_PROJECTED_UNIVERSE", 2)
-    found, _ = upper_bounds(
-        Histogram(8), bounds.Problem(None, 0.9, bounds.MeanL2(), Adjacency.REPLACE_ONE, PureDP(1.0))
-    )
-    assert [bound.value for bound in found] == [1.0]
 
 
 def test_a_bound_stands_where_a_harder_search_finds_none(monkeypatch):
@@ -243,15 +219,6 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
     assert all(said in bound.assumptions[0] for bound in projected)
     additive = [b for b in found if isinstance(b.certificate, mechanisms.Laplace)]
     assert additive[0].assumptions == ()
-
-
-def test_second_moments_have_a_closed_bound():
-    found, _ = upper_bounds(
-        SecondMoment(6), bounds.Problem(None, 0.1, bounds.RMS(), Adjacency.REPLACE_ONE, PureDP(1.0))
-    )
-    own = [b for b in found if isinstance(b.certificate, SecondMomentMechanism)]
-    assert len(own) == 1
-    assert own[0].assumptions == ()
 
 
 @pytest.mark.parametrize(("n", "simulated"), [(1, False), (100, True), (100_000, True)])
@@ -328,17 +295,6 @@ def test_noise_that_is_not_log_concave_is_not_drawn():
     """A linear map of noise that is almost always 0 is almost always 0, so draws would mislead."""
     part = Part(GeometricNoise(units=[1.0, 1.0], scale=1 / 12), np.eye(2))
     assert not is_log_concave(MappedNoise([part]))
-
-
-def test_every_value_of_n_below_the_lower_bound_is_excluded(monkeypatch):
-    """The ranges that the rungs of the certificate exclude cover all n from 1 to the bound."""
-    few_mechanisms(monkeypatch)
-    found = sample_complexity_bracket(Marginals(8, 1), 0.2, 0.03)
-    reach = 0
-    for rung in found.lower.certificate.rungs:
-        assert rung.first <= reach + 1
-        reach = max(reach, rung.last)
-    assert reach == found.lower.records
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

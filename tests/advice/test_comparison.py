@@ -12,7 +12,7 @@ import geomdp as gd
 from geomdp import mechanisms, sample_complexity_bracket, workloads
 from geomdp.advice import Advice, advise, comparison
 from geomdp.advice.advisor import plan_of
-from geomdp.advice.candidates import CANDIDATES, PROJECTED, coarse
+from geomdp.advice.candidates import CANDIDATES, PROJECTED
 from geomdp.advice.setting import DEFAULT_BUDGET, InapplicableError, Setting
 from geomdp.bounds import RMS
 from geomdp.mechanisms import Fitted, PredictionKind, Projected, Shrunk
@@ -74,24 +74,6 @@ def test_whole_noise_beats_gaussian_noise_for_a_large_rho():
     assert large.best.predicted_rmse.value < 0.1 * 1e-5 / math.sqrt(2 * 12.5)
 
 
-def test_one_count_by_laplace_noise_from_rho_1_634_and_by_geometric_noise_from_1_734():
-    """Where the pure noise starts to win against Gaussian noise (X-TANH).
-
-    The epsilon solves epsilon^2 / 4 = epsilon + e^-epsilon - 1 for Laplace noise, and
-    sinh(epsilon) = 2 epsilon for geometric noise.
-    """
-    # Answers in halves of a unit, so that no whole-number noise applies.
-    half = Explicit(np.array([[0.0, 0.5]]))
-    for rho, wins in ((1.634, False), (1.635, True)):
-        laplace = mechanisms.Laplace(half, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
-        gaussian = mechanisms.Gaussian(half, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
-        assert (laplace < gaussian) is wins
-    for rho, wins in ((1.7335, False), (1.7345, True)):
-        geometric = mechanisms.Geometric(ONE_QUERY, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
-        gaussian = mechanisms.Gaussian(ONE_QUERY, n=10**5, privacy=ZCDP(rho)).predicted_rmse.value
-        assert (geometric < gaussian) is wins
-
-
 @pytest.mark.parametrize(("asked", "stated", "left"), [
     (ZCDP(12.5), ZCDP(12.5), {"rho": 0.0}),
     (ApproxDP(5.0, 1e-9), PureDP(5.0), {"epsilon": 0.0, "delta": 1e-9}),
@@ -107,18 +89,7 @@ def test_a_release_states_and_spends_what_is_proved(asked, stated, left):
         assert ledger.left() == left
 
 
-def test_pure_noise_for_zcdp_states_the_largest_epsilon_that_the_rho_allows():
-    setting = Setting(Histogram(4), 200, ZCDP(12.5), Adjacency.REPLACE_ONE, exact_only=True)
-    row = next(row for row in CANDIDATES if row.name == "KNorm(exact=True)")
-    mechanism = row.built(setting)
-    assert mechanism.guarantee.privacy == PureDP(largest_epsilon(12.5))
-    with Ledger(ZCDP(12.5)) as ledger:
-        mechanism.release(np.zeros(200, dtype=int), ledger=ledger)
-        assert ledger.left()["rho"] == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("rho", [0.01, 4.0])
+@pytest.mark.parametrize(("rho", "adjacency"), [*zip((0.01, 4.0), Adjacency, strict=True)])
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_no_pure_noise_is_below_the_floor(name, rho, adjacency):
     workload, compared = WORKLOADS[name], 0
@@ -217,19 +188,6 @@ def test_matrix_noise_for_pure_privacy_can_be_the_better_one():
     assert errors["Matrix(pure)"] < errors["Matrix"]
 
 
-def test_a_net_takes_the_better_of_two_noises():
-    rng = np.random.default_rng(0)
-    centres = np.repeat(np.array([[0.0] * 12, [1.0] * 12]), 10, axis=0)
-    workload = Explicit((centres + 1e-3 * rng.standard_normal((20, 12))).T)
-    setting = Setting(workload, 40, ZCDP(0.5), Adjacency.REPLACE_ONE, exact_only=True)
-    for privacy, kind in (
-        (ZCDP(0.5), mechanisms.Gaussian),
-        (ApproxDP(1.0, 1e-9), mechanisms.KNorm),
-    ):
-        chosen = coarse(replace(setting, privacy=privacy))
-        assert isinstance(chosen.inner.inner, kind)
-
-
 @pytest.mark.parametrize(("workload", "delta"), [
     pytest.param(RandomSigns(30, 400, 0), 1e-6, marks=pytest.mark.ci),
     (SecondMoment(4), 1e-3),
@@ -325,10 +283,7 @@ def test_the_claim_remains_the_proved_bound(few):
     assert "never adds error" not in " ".join(few.reasons)
 
 
-def test_the_choice_is_reproducible_and_a_plan_keeps_it(few):
-    again = advise(TABLES, n=200, privacy=PRIVACY, exact_only=True)
-    assert again.flag == few.flag
-    assert again.reasons == few.reasons
+def test_a_plan_keeps_the_choice(few):
     planned = plan_of(few)(TABLES, n=200, privacy=PRIVACY)
     assert isinstance(planned, Fitted)
     records = TABLES.universe.sample(200, 0)
@@ -367,13 +322,6 @@ def test_the_advised_fit_passes_every_limit_with_another_seed():
     assert (np.array(gains) <= comparison.LIMITS).all()
 
 
-def test_with_many_records_nothing_is_simulated():
-    found = advise(TABLES, n=5000, privacy=PRIVACY, exact_only=True)
-    assert found.table.simulated_rmse.isna().all()
-    why = found.table.set_index("mechanism").why["Fitted(Hierarchical)"]
-    assert f"less than {comparison.FEW}" in why
-
-
 def test_a_simulation_beyond_the_budget_is_left_out():
     trials = comparison.try_all(asked(TABLES, 200))
     ranked = comparison.ready_to_release(trials)
@@ -391,13 +339,7 @@ def test_a_simulation_beyond_the_budget_is_left_out():
 
 
 def test_public_data_sets_have_n_records_and_depend_on_the_workload_alone():
-    sums = [
-        [prior.sums(TABLES, 37) for prior in comparison.public_datasets(TABLES, 37)]
-        for _ in range(2)
-    ]
-    np.testing.assert_array_equal(*sums)
-    tables = len(TABLES.levels) * 7  # 56 tables, and the cells of each table sum to 37
-    for found in sums[0]:
-        assert found.sum() == pytest.approx(37 * tables)
-    one = sums[0][2]
-    assert set(np.unique(one)) == {0.0, 37.0}
+    sums = [prior.sums(TABLES, 37) for prior in comparison.public_datasets(TABLES, 37)]
+    for found in sums:
+        assert found.sum() == pytest.approx(37 * len(TABLES.tables))
+    assert set(np.unique(sums[2])) == {0.0, 37.0}

@@ -87,16 +87,6 @@ def test_a_certificate_of_the_lower_side_excludes_all_n_records(tmp_path):
     assert low.certificate.problem.alpha == 0.01
 
 
-def test_where_the_error_is_proportional_to_a_power_the_budget_is_the_least():
-    # Laplace noise of scale 2 / epsilon on one count of n records: half-width 2 ln(20) / (eps n).
-    workload, n, limit = gd.workloads.Histogram(2), 1000, 0.01
-    pure = gd.budget_for(workload, n=n, targets=[HalfWidth(limit)])
-    best = pure.mechanism.with_n(n)
-    assert HalfWidth(limit).error(best) == pytest.approx(limit, rel=1e-6)
-    concentrated = gd.budget_for(workload, n=n, targets=[RootMeanSquare(limit)], privacy=gd.ZCDP)
-    assert concentrated.mechanism.predicted_rmse.value == pytest.approx(limit, rel=1e-6)
-
-
 def test_unequal_targets_need_less_budget_with_weights():
     targets = [HalfWidth(0.01, ["region", "smoker"]), HalfWidth(0.08)]
     result = gd.budget_for(TABLES, n=1000, targets=targets, privacy=gd.ZCDP)
