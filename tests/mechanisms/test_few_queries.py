@@ -16,7 +16,7 @@ from geomdp.mechanisms import Geometric, Laplace, LatticeBox, Staircase
 from geomdp.mechanisms.additive_noise import sums
 from geomdp.mechanisms.additive_noise.sums import Change
 from geomdp.noise import half_widths
-from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.few_queries import GeometricNoise, StaircaseNoise
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes
 from geomdp.workloads.structure import sign_products
@@ -38,6 +38,8 @@ WHOLE = {
     "units": Explicit([[0, 6, 3], [4, 0, 8], [-5, 5, 5]]),
     "with a constant": Explicit([[0, 1, 2], [7, 7, 7]]),
 }
+HUGE = Explicit([[-(2**53 - 1), 2**53 - 2]])
+WIDE = Explicit([[1, 2**30]])
 KINDS = (Geometric, LatticeBox)
 
 
@@ -71,15 +73,6 @@ def test_no_change_of_one_record_costs_more_than_epsilon_and_some_costs_all(
     np.testing.assert_allclose(largest, epsilon, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_density_ratio_is_the_ratio_of_probabilities(kind):
-    noise = build(kind, WHOLE["units"]).noise
-    shifts = moves(WHOLE["units"], REPLACE)
-    points = noise.sample(np.random.default_rng(3), len(shifts))
-    expected = log_density(noise, points) - log_density(noise, points - shifts)
-    np.testing.assert_allclose(noise.log_density_ratio(points, shifts), expected, atol=1e-9)
-
-
 def test_the_unit_of_a_query_is_the_greatest_that_divides_its_changes():
     found = Change(WHOLE["units"], REPLACE).lattice
     assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 10], [2, 2, 1])
@@ -94,12 +87,10 @@ def test_the_unit_of_a_query_is_the_greatest_that_divides_its_changes():
 
 
 def test_workloads_that_are_not_listed_get_the_unit_one(monkeypatch):
-    large = Explicit([[0, 2**53]])
-    assert Change(large, REPLACE).lattice is None
-    monkeypatch.setattr(sums, "MAX_ANSWERS", 4)
-    assert Change(Explicit([[0, 2, 4, 6]]), REPLACE).lattice is not None
+    for large in (HUGE, Explicit([[0, 2**52]])):
+        assert Change(large, REPLACE).lattice is None
+    assert Change(Explicit([[0, 2**52 - 1]]), ADD).lattice.units.tolist() == [2**52 - 1]
     monkeypatch.setattr(sums, "MAX_ANSWERS", 3)
-    assert Change(Explicit([[0, 2, 4, 6]]), REPLACE).lattice is None
     assert build(Geometric, Explicit([[0, 2, 4, 6]])).noise.units.tolist() == [1]
     with pytest.raises(ValueError, match="at most"):
         build(LatticeBox, Explicit([[0, 2, 4, 6]]))
@@ -113,20 +104,10 @@ def test_the_sensitivity_depends_on_the_neighbour_relation(kind, adjacency):
     twin = Explicit([[0, 2 if adjacency is REPLACE else 5]])
     expected = build(kind, twin, adjacency=REPLACE).predicted_rmse.value
     found = build(kind, query, adjacency=adjacency).predicted_rmse.value
-    if adjacency is REPLACE or kind is Staircase:
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-    else:
+    if adjacency is ADD and kind is not Staircase:
         # The unit is 1 and not 5, because both 3 and 5 are changes.
-        unit_one = Explicit([[0, 1, 5]])
-        expected = build(kind, unit_one, adjacency=REPLACE).predicted_rmse.value
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("workload", WHOLE)
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0, 100.0])
-def test_geometric_noise_is_below_laplace_noise(workload, epsilon):
-    geometric, laplace = (build(kind, WHOLE[workload], epsilon) for kind in (Geometric, Laplace))
-    assert geometric.predicted_rmse.value < laplace.predicted_rmse.value
+        expected = build(kind, Explicit([[0, 1, 5]])).predicted_rmse.value
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 200.0, 1e6, 1e12])
@@ -188,7 +169,7 @@ def test_audit_passes_staircase_noise_and_refutes_half_of_it(workload, adjacency
         assert result.refuted is refuted
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 3.0, 10.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.5, 30.0])
 @pytest.mark.parametrize("n", [1, 10])
 @pytest.mark.parametrize(
     ("kind", "workload"), [(Geometric, COUNT), (LatticeBox, COUNT), (Geometric, WHOLE["bits"])]
@@ -215,19 +196,18 @@ def test_real_answers_are_refused_with_the_way_out(kind):
         build(kind, gd.workloads.SecondMoment(2))
 
 
-def test_staircase_takes_one_query_and_lattice_box_few():
+def test_staircase_takes_one_query_and_lattice_box_few(monkeypatch):
     with pytest.raises(ValueError, match="1 query for Staircase, got 3"):
         build(Staircase, Marginals(3, 1))
-    with pytest.raises(ValueError, match="1 to 64"):
-        build(LatticeBox, Histogram(65))
     assert build(LatticeBox, Explicit(np.eye(64, 2))).noise.dimension == 64
+    monkeypatch.setattr(sums, "explicit_answers", lambda *_: pytest.fail("listed"))
+    with pytest.raises(ValueError, match="1 to 64 queries for LatticeBox, got 65"):
+        build(LatticeBox, Histogram(65))
 
 
 @pytest.mark.parametrize(
     ("workload", "epsilon", "kind"),
-    [(COUNT, epsilon, Geometric) for epsilon in (0.1, 1.0, 3.0, 10.0)]
-    + [(REAL, epsilon, Staircase) for epsilon in (0.1, 1.0, 3.0, 10.0)]
-    + [(Marginals(3, 1), epsilon, LatticeBox) for epsilon in (3.0, 10.0)],
+    [(COUNT, 0.1, Geometric), (REAL, 3.0, Staircase), (Marginals(3, 1), 10.0, LatticeBox)],
 )
 def test_the_advisor_chooses_the_noise_with_the_least_error(workload, epsilon, kind):
     advice = gd.advise(workload, n=100_000, privacy=PureDP(epsilon), exact_only=True)
@@ -241,18 +221,16 @@ def test_the_advisor_chooses_the_noise_with_the_least_error(workload, epsilon, k
 
 
 def test_the_advisor_says_why_the_lattice_does_not_apply():
-    table = gd.advise(REAL, n=1000, privacy=PureDP(1.0)).table.set_index("mechanism")
-    assert table.loc["Geometric", "why"] == "the answers are not known to be whole numbers"
-    table = gd.advise(COUNT, n=1000, privacy=PureDP(1.0)).table.set_index("mechanism")
-    assert "it is Geometric" in table.loc["LatticeBox", "why"]
-    table = gd.advise(Prefixes(300), n=1000, privacy=PureDP(1.0)).table.set_index("mechanism")
-    assert table.loc["Geometric", "why"] == "its error is not 0.01% below that of Laplace"
-    assert table.loc["LatticeBox", "why"] == "it is made for at most 64 queries"
-    assert table.loc["Staircase", "why"] == "it is made for one query"
+    def why(workload):
+        advice = gd.advise(workload, n=1000, privacy=PureDP(1.0), effort=0.05)
+        return advice.table.set_index("mechanism")["why"]
 
-
-HUGE = Explicit([[-(2**53 - 1), 2**53 - 2]])
-WIDE = Explicit([[1, 2**30]])
+    assert why(REAL)["Geometric"] == "the answers are not known to be whole numbers"
+    assert "it is Geometric" in why(COUNT)["LatticeBox"]
+    many = why(Prefixes(300))
+    assert many["Geometric"] == "its error is not 0.01% below that of Laplace"
+    assert many["LatticeBox"] == "it is made for at most 64 queries"
+    assert many["Staircase"] == "it is made for one query"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -265,14 +243,6 @@ def test_changes_that_float64_rounds_are_refused(kind):
     below = 2**52 - 1
     noise = build(kind, Explicit([[-below, below - 1]]), n=1).noise
     assert int(noise.units[0]) == 2 * below - 1
-
-
-def test_units_are_exact_differences():
-    assert Change(HUGE, REPLACE).lattice is None
-    assert Change(Explicit([[0, 2**52]]), REPLACE).lattice is None
-    for adjacency in Adjacency:
-        found = Change(Explicit([[0, 2**52 - 1]]), adjacency).lattice
-        assert (int(found.units[0]), found.counts.tolist()) == (2**52 - 1, [1])
 
 
 @pytest.mark.parametrize("kind", [Staircase, Laplace])
@@ -299,16 +269,13 @@ def test_sums_that_float64_rounds_are_refused_before_the_ledger_pays(kind):
 
 
 def test_advice_for_more_records_than_sums_hold_leaves_the_lattice_out():
-    table = gd.advise(WIDE, n=2**24, privacy=PureDP(3.0)).table.set_index("mechanism")
+    table = gd.advise(WIDE, n=2**24, privacy=PureDP(3.0), effort=0.05).table.set_index("mechanism")
     for name in ("Geometric", "LatticeBox"):
         assert "not exact in float64" in table.loc[name, "why"]
     rows = error_table(WIDE, ns=[2**20, 2**24], privacy=PureDP(3.0))
     rows = rows[rows["quantity"] == "predicted"]
     for name, numbers in (("Geometric", [2**20]), ("Laplace", [2**20, 2**24])):
         assert rows[rows["curve"] == name]["n"].tolist() == numbers
-
-
-def test_a_bracket_for_more_records_than_sums_hold_leaves_the_lattice_out():
     question = gd.bounds.Problem(3.0, 1.0, gd.bounds.RMS(), REPLACE)
     bounds, refused = upper_bounds(WIDE, question)
     assert bounds
@@ -342,25 +309,6 @@ def test_a_fit_to_noise_that_is_almost_never_drawn():
     np.testing.assert_allclose(fitted._norm.body.weights[0], expected, rtol=1e-9)
 
 
-def test_too_many_queries_are_refused_before_answers_are_listed(monkeypatch):
-    monkeypatch.setattr(sums, "explicit_answers", lambda *_: pytest.fail("listed"))
-    with pytest.raises(ValueError, match="1 to 64 queries for LatticeBox, got 2000"):
-        build(LatticeBox, Histogram(2000))
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    "noise",
-    [GeometricNoise([2.0], 1.0), LatticeBoxNoise([3.0], [1], 1.0)],
-)
-def test_audit_refutes_noise_with_a_unit_that_does_not_divide_the_changes(noise):
-    claim = build(Geometric, COUNT).guarantee
-    result = audit_noise(
-        noise, COUNT, claim, trials=20_000, learners=(), density=noise.log_density_ratio, rng=1
-    )
-    assert result.refuted
-
-
 @pytest.mark.parametrize("kind", [Staircase, Laplace])
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_predictions_and_intervals_include_the_rounding_of_answers(kind, adjacency):
@@ -383,15 +331,3 @@ def test_predictions_and_intervals_include_the_rounding_of_answers(kind, adjacen
         assert measured <= post(mechanism).predicted_rmse.value * 1.03
     for metric in (gd.bounds.RMS(), gd.bounds.MeanL2(), gd.bounds.WorstCase()):
         assert error_limit(metric, mechanism).value >= np.abs(errors).mean() / 1.03
-
-
-def test_predictions_stay_exact_where_rounding_is_negligible():
-    for kind, epsilon in ((Staircase, 1.0), (Laplace, 1.0), (Laplace, 10.0)):
-        predicted = build(kind, REAL, epsilon, n=10**5).predicted_rmse
-        assert predicted.kind is gd.mechanisms.PredictionKind.EXACT
-
-
-def test_the_advisor_includes_the_rounding_of_answers():
-    query = Explicit([[0.0, 1 / 3, 1.0]])
-    table = gd.advise(query, n=10**6, privacy=PureDP(30.0)).table
-    assert table["predicted_rmse"].min() >= 2.0**-30 / 3

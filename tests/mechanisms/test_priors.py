@@ -27,7 +27,7 @@ PRIOR = FixedDataset(WORKLOAD.universe.sample(30, 0))
 def test_projection_does_better_at_a_vertex_than_its_bound():
     mechanism = Projected(Laplace(WORKLOAD, **SETTING))
     vertex = FixedDataset(np.zeros((30, 3), dtype=int))
-    predicted = predict_on_prior(mechanism, vertex, 3000, rng=1)
+    predicted = predict_on_prior(mechanism, vertex, 300, rng=1)
     assert predicted.value + 6 * predicted.stderr < mechanism.predicted_rmse.value
     assert "FixedDataset" in predicted.source
 
@@ -52,12 +52,6 @@ def test_a_mechanism_without_errors_is_predicted_to_have_none():
     assert (predicted.value, predicted.stderr) == (0, 0)
 
 
-def test_a_prior_serves_mechanisms_of_several_workloads():
-    for workload in (WORKLOAD, Parities(3, 1), WORKLOAD):
-        predicted = predict_on_prior(Ball(workload, **SETTING), PRIOR, 5, rng=0)
-        assert predicted.value > 0
-
-
 class Watched(Marginals):
     """A workload that counts how often records are summed."""
 
@@ -72,8 +66,9 @@ def test_a_data_set_is_read_once_for_all_mechanisms_of_a_workload():
     workload = Watched(3, 2)
     noise = Laplace(workload, **SETTING)
     prior = FixedDataset(workload.universe.sample(30, 0))
-    for mechanism in (noise, Ball(workload, **SETTING), Projected(noise)):
-        predict_on_prior(mechanism, prior, 2, rng=0)
+    other = Ball(Parities(3, 1), **SETTING)
+    for mechanism in (noise, Ball(workload, **SETTING), Projected(noise), other):
+        assert predict_on_prior(mechanism, prior, 2, rng=0).value > 0
     assert workload.reads == 1
 
 

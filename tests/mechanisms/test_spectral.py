@@ -1,7 +1,4 @@
-"""Spectral noise: its body contains all differences, and its error and audit are as claimed.
-
-The mechanism is not in the tests of `test_contracts`, because a draw takes a millisecond.
-"""
+"""Spectral noise, whose draws take too long for the tests of `test_contracts`."""
 
 from __future__ import annotations
 
@@ -68,14 +65,13 @@ def test_errors_of_draws_are_as_predicted(adjacency):
     workload = WORKLOADS[0]
     mechanism = Spectral(workload, n=10, privacy=PURE, adjacency=adjacency)
     assert mechanism.predicted_rmse.kind is PredictionKind.EXACT
-    draws = mechanism.noise.sample(np.random.default_rng(0), 2000) / 10
+    draws = mechanism.noise.sample(np.random.default_rng(0), 1000) / 10
     mean_agrees((draws**2).mean(axis=1), mechanism.predicted_rmse.value**2)
-    assert mechanism.with_n(20).predicted_rmse.value == mechanism.predicted_rmse.value / 2
 
 
 def test_many_columns_err_less_than_the_cone():
-    """The ratio of the errors is above 1 for 10 columns, and below 1 for 21 and 40 columns."""
-    for d, ratio in ((10, 1.0557), (21, 0.9883), (40, 0.9521)):
+    """The ratio of the errors is above 1 for 10 columns, and below 1 for 21 columns."""
+    for d, ratio in ((10, 1.0557), (21, 0.9883)):
         workload = MarginalTables([2] * d, 2)
         errors = [
             kind(workload, n=9, privacy=PURE).predicted_rmse.value for kind in (Spectral, Cone)
@@ -107,9 +103,6 @@ def test_releases_and_claims():
     assert str(mechanism.guarantee).startswith("1-DP, replace-one")
     answers = mechanism.release(records, rng=1).answers
     np.testing.assert_allclose(answers.reshape(3, 4).sum(axis=1), 1, rtol=1e-12)
-    assert mechanism.with_workload(Parities(4, 2)).workload == Parities(4, 2)
-    with pytest.raises(ValueError, match="must number n = 30"):
-        mechanism.release(records[1:])
     with pytest.raises(ValueError, match="sign products"):
         Spectral(Prefixes(4), n=5, privacy=PURE)
     with pytest.raises(ValueError, match="PureDP"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 
@@ -16,7 +17,6 @@ from geomdp.mechanisms import (
     EnumeratedQueries,
     KNorm,
     Laplace,
-    Matrix,
     Median,
     MomentProjection,
     MultiplicativeWeights,
@@ -59,8 +59,6 @@ def test_the_line_of_a_mechanism():
     line = "Laplace(MarginalTables of 3 columns, k=2; 16 queries; n=5000; 1-DP, replace-one)"
     assert repr(laplace) == line
     assert repr(Projected(laplace)) == f"Projected({line})"
-    wide = MarginalTables([2] * 60, 1)
-    assert "of 60 columns" in repr(Laplace(wide, n=10, privacy=PURE))
     large = Explicit(np.random.default_rng(0).standard_normal((300, 400)))
     assert len(repr(Laplace(large, n=10, privacy=PURE))) < 120
 
@@ -71,9 +69,6 @@ def test_nothing_is_claimed_before_the_sampler_is_known_nor_for_a_heuristic_one(
     assert "noise" not in vars(mechanism)
     mechanism.set_up()
     assert repr(mechanism).endswith("heuristic, target 1-DP, replace-one)")
-    matrix = Matrix(TABLES, n=10, privacy=PURE)
-    matrix.set_up()
-    assert repr(matrix).endswith("n=10; 1-DP, replace-one)")
 
 
 @pytest.mark.parametrize(
@@ -86,34 +81,26 @@ def test_nothing_is_claimed_before_the_sampler_is_known_nor_for_a_heuristic_one(
 )
 def test_a_prediction_says_what_it_is(kind, text):
     prediction = Prediction(0.125, kind, "none")
-    assert str(prediction) == text
-    assert float(prediction) == 0.125
+    assert (str(prediction), float(prediction)) == (text, 0.125)
 
 
 class TestRelease:
     release = Laplace(TABLES, n=20, privacy=PURE).release(TABLES.universe.sample(20, 0))
 
-    def test_text(self):
-        text = repr(self.release)
-        assert text.startswith("Release(16 answers: ")
-        assert f"{self.release.answers[0]:.4g}, " in text
+    def test_text_and_table_of_a_notebook(self):
+        text, first = repr(self.release), f"{self.release.answers[0]:.4g}"
+        assert text.startswith(f"Release(16 answers: {first}, ")
         assert text.endswith("...; 1-DP, replace-one; predicted rmse 0.4243)")
-        assert "seeded: no privacy claim" in repr(
-            Laplace(TABLES, n=1, privacy=PURE).release(TABLES.universe.sample(1, 0), rng=0)
-        )
-
-    def test_table_of_a_notebook(self):
         table = self.release._repr_html_()
-        assert str(self.release.guarantee) in table
-        assert f"<td>{TABLES.labels()[0]}</td><td>{self.release.answers[0]:.4g}</td>" in table
+        assert f"<td>{TABLES.labels()[0]}</td><td>{first}</td>" in table
         assert table.count("<tr>") == 11
         assert "and 6 more answers" in table
 
     def test_table_of_all_answers(self, monkeypatch):
         """Rows have labels if there are at most `MAX_LABELLED` answers, and numbers otherwise."""
-        workload = MarginalTables([2], 1)
+        workload = MarginalTables({"<b>": 2}, 1)
         release = Laplace(workload, n=5, privacy=PURE).release(workload.universe.sample(5, 0))
-        for most, labels in ((2, workload.labels()), (1, range(2))):
+        for most, labels in ((2, map(html.escape, workload.labels())), (1, range(2))):
             monkeypatch.setattr(base_module, "MAX_LABELLED", most)
             rows = [
                 f"<tr><td>{label}</td><td>{answer:.4g}</td></tr>"
@@ -139,16 +126,10 @@ class TestRelease:
             },
         }
 
-    def test_labels_are_escaped_and_optional(self):
-        columns = MarginalTables({"<b>": 2, "c": 2}, 1)
-        release = Laplace(columns, n=5, privacy=PURE).release(columns.universe.sample(5, 0))
-        assert "&lt;b&gt;" in release._repr_html_()
+    def test_labels_are_optional(self):
         guarantee = Guarantee(PURE, Adjacency.REPLACE_ONE, Exact())
         bare = Release(np.zeros(2), guarantee, Prediction(0.1, PredictionKind.UPPER_BOUND, "none"))
         assert "<td>0</td><td>0</td>" in bare._repr_html_()
-        assert repr(bare).endswith("predicted rmse at most 0.1)")
-
-    def test_covariances_too(self):
         covariance = Covariance(SecondMoment(2), n=4, privacy=PURE)
         assert "<table>" in covariance.release(np.zeros((4, 2)), rng=0)._repr_html_()
 
