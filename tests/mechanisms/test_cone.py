@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
 from geomdp.bodies import Elliptope
-from geomdp.mechanisms import Cone
-from geomdp.mechanisms.additive_noise import certify, sums
-from geomdp.mechanisms.additive_noise.base import proved
-from geomdp.mechanisms.additive_noise.sums import Change, RealRecords
+from geomdp.mechanisms import Cone, Spectral, TightCone
+from geomdp.mechanisms.additive_noise import certify
 from geomdp.noise import half_widths
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import (
-    BoxSecondMoment,
     Explicit,
     Histogram,
     LinearMap,
@@ -29,9 +25,7 @@ from geomdp.workloads import (
     Prefixes,
     SecondMoment,
     Workload,
-    explicit_answers,
 )
-from geomdp.workloads.structure import sign_products
 from tests.stats import ks_uniform, mean_agrees
 
 PURE = PureDP(1.0)
@@ -78,7 +72,7 @@ def test_covariance_of_draws() -> None:
     for workload in (*tables, Histogram(4), SecondMoment(2)):
         for adjacency in Adjacency:
             noise = Cone(workload, n=1, privacy=PURE, adjacency=adjacency).noise
-            draws = noise.sample(np.random.default_rng(3), 40_000)
+            draws = noise.sample(np.random.default_rng(3), 10_000)
             mean_agrees(draws, np.zeros(noise.dimension))
             products = draws[:, :, None] * draws[:, None, :]
             mean_agrees(products, noise.covariance(), level=1e-8)
@@ -96,40 +90,6 @@ def test_simplex_without_centring_is_laplace() -> None:
         values = np.where(column < 0, np.exp(column) / 2, 1 - np.exp(-column) / 2)
         ks_uniform(values, level=1e-6 / 5)
     assert mechanism.noise.second_moment().value == pytest.approx(5 * 2.0, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    "workload",
-    [
-        MarginalTables([2] * 4, 2),
-        MarginalTables([2] * 4, 1),
-        MarginalTables([2], 1),
-        Marginals(4, 2),
-        Marginals(4, 1),
-        Parities(4, 2),
-    ],
-)
-def test_answers_are_the_stated_function_of_sign_products(workload) -> None:
-    products = sign_products(workload)
-    assert products is not None
-    bits = workload.universe.elements()
-    signs = 2 * bits - 1 if isinstance(workload, Marginals) else 1 - 2 * bits
-    if products.order > signs.shape[1]:
-        signs = np.column_stack([np.ones(len(signs)), signs])
-    i, j = np.triu_indices(products.order, 1)
-    mapped = (products.matrix @ (signs[:, i] * signs[:, j]).T).T
-    rest = explicit_answers(workload) - mapped
-    np.testing.assert_allclose(rest, np.broadcast_to(rest[0], rest.shape), atol=1e-15)
-    gauges = Elliptope(products.order).gauge((signs[:, i] * signs[:, j]).astype(float))
-    assert (gauges <= 1 + 1e-12).all()
-
-
-@pytest.mark.parametrize(
-    "workload", [MarginalTables([2, 3, 2, 2], 3), MarginalTables([2] * 4, 3), Parities(4, 3)]
-)
-def test_other_workloads_are_refused(workload) -> None:
-    with pytest.raises(ValueError, match="products of two signs"):
-        Cone(workload, n=5, privacy=PURE)
 
 
 @pytest.mark.parametrize("radius", [0.0, 0.01, 1.0, 30.0])
@@ -151,88 +111,47 @@ def test_shifts_by_answers_stay_in_the_cone_over_the_elliptope(radius: float) ->
         assert body.gauge(moved).min() >= 1 - 1e-12
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Cone, "products of two signs"),
+        (TightCone, "linear in tables of two columns"),
+        (Spectral, "pairwise sign products"),
+    ],
+)
+@pytest.mark.parametrize("workload", [MarginalTables([2, 3, 2, 2], 3), Parities(4, 3)])
+def test_tables_of_three_columns_are_refused(kind: type, words: str, workload: Workload) -> None:
+    with pytest.raises(ValueError, match=words):
+        kind(workload, n=5, privacy=PURE)
+
+
 @pytest.mark.statistical
 def test_many_attributes() -> None:
-    """For d = 200, the 2^200 elements are not listed, and the error is as predicted."""
-    d, n = 200, 1000
-    workload = MarginalTables([2] * d, 2)
-    mechanism = Cone(workload, n=n, privacy=PURE)
-    records = np.random.default_rng(1).integers(2, size=(n, d))
-    release = mechanism.release(records, rng=4)
+    """For d = 100, the 2^100 elements are not listed, and the error is as predicted."""
+    workload = MarginalTables([2] * 100, 2)
+    records = workload.universe.sample(1000, 1)
+    release = Cone(workload, n=1000, privacy=PURE).release(records, rng=4)
     measured = float(np.sqrt(np.mean((release.answers - workload.answers(records)) ** 2)))
-    # A radius is Gamma(m + 1) with m = 20100, so three of its standard deviations are 2%. For given
+    # A radius is Gamma(m + 1) with m = 5050, so three of its standard deviations are 4%. For given
     # radii, the mean over all pairs of columns varies less.
     assert measured == pytest.approx(release.predicted_rmse.value, rel=0.1)
 
 
-@pytest.mark.statistical
-def test_add_remove_hides_the_number_of_records() -> None:
-    """The totals of all tables get the same noise, which is the noise on the number of records."""
-    workload = MarginalTables([2, 2, 2], 2)
-    setting = {"n": 20, "privacy": PureDP(1.0), "adjacency": Adjacency.ADD_REMOVE}
-    noise = Cone(workload, **setting).noise
-    draws = noise.sample(np.random.default_rng(0), 20_000)
-    totals = draws.reshape(len(draws), -1, 4).sum(axis=2)
-    # The total of a table changes by 1 per record. Its noise is r_1 - r_2 with r_i ~ Gamma(7, 1),
-    # because the elliptope has dimension 6.
-    np.testing.assert_allclose(totals, totals[:, :1] * np.ones(3), rtol=1e-9)
-    mean_agrees(totals[:, 0] ** 2, 2 * (6 + 1))
-    mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
-    np.testing.assert_allclose(np.trace(noise.covariance()), noise.second_moment().value)
-    # Under replace-one the number of records is public, and the noise on every table adds up to 0.
-    public = Cone(workload, n=20, privacy=PureDP(1.0)).noise.sample(np.random.default_rng(0), 5)
-    np.testing.assert_allclose(public.reshape(5, -1, 4).sum(axis=2), 0, atol=1e-12)
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
-@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize(
+    ("adjacency", "rate", "centre"),
+    [(Adjacency.REPLACE_ONE, 0.5, 2 / 7), (Adjacency.ADD_REMOVE, 1.0, 0.0)],
+)
 def test_exact_noise_of_second_moments_has_the_rate_and_centre_of_the_mechanism(
-    adjacency: Adjacency, epsilon: float, monkeypatch: pytest.MonkeyPatch
+    adjacency: Adjacency, rate: float, centre: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The centroid of {M psd, tr M <= 1} is c I, with c = r / (d (r + 1)) = 2 / 7 for r = 6."""
-    mechanism = Cone(SecondMoment(3), n=10, privacy=PureDP(epsilon), adjacency=adjacency)
-    given: list[tuple[int, float, float]] = []
-    made: list[Any] = []
-    entries = certify.wishart_difference
-
-    def recorded(d: int, rate: float, centre: float) -> Any:
-        given.append((d, rate, centre))
-        made.append(entries(d, rate, centre))
-        return made[-1]
-
-    monkeypatch.setattr(certify, "wishart_difference", recorded)
-    vars(mechanism).pop("exact_path")
-    path = mechanism.exact_path
-    assert path is not None
-    rate, centre = (epsilon / 2, 2 / 7) if adjacency is Adjacency.REPLACE_ONE else (epsilon, 0.0)
-    assert given == [(3, rate, pytest.approx(centre, rel=1e-15))]
-    assert path.slack == 0
-    assert [part.balls for part in path.rounded.parts] == made
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_exact_noise_of_second_moments_in_a_cube_is_the_noise_of_the_mechanism(
-    adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mechanism = Cone(BoxSecondMoment(2), n=10, privacy=PURE, adjacency=adjacency)
+    mechanism = Cone(SecondMoment(3), n=10, privacy=PURE, adjacency=adjacency)
     given: list[object] = []
-    vector = sums.exact_numbers
-    monkeypatch.setattr(sums, "exact_numbers", lambda noise: given.append(noise) or vector(noise))
+    monkeypatch.setattr(certify, "wishart_difference", lambda *setting: given.append(setting))
     vars(mechanism).pop("exact_path")
-    path = mechanism.exact_path
-    assert path is not None
-    assert given == [mechanism.noise]
-    assert path.slack == 0
-
-
-def test_cones_over_other_bodies_have_no_noise_on_real_records() -> None:
-    """The map of an elliptope or a box to the answers would have to be exact, too."""
-    for workload in (Marginals(3, 2), Histogram(3), Prefixes(4)):
-        cone = Cone(workload, n=10, privacy=PURE)
-        change = Change(SecondMoment(3), Adjacency.REPLACE_ONE)
-        assert (
-            proved(cone.noise, RealRecords(SecondMoment(3)), change, cone.law, cone.origin) is None
-        )
+    assert mechanism.exact_path is not None
+    assert given == [(3, rate, pytest.approx(centre, rel=1e-15))]
+    assert mechanism.exact_path.slack == 0
 
 
 def with_constant(count: int, constant: float) -> Explicit:
@@ -246,14 +165,12 @@ TABLES = MarginalTables([2, 3], 1)
 @pytest.mark.parametrize(
     ("workload", "query", "constant"),
     [
-        *((with_constant(3, each), 3, each) for each in (1.0, 0.7, 1 / 3, -0.1, 1e3)),
+        *((with_constant(3, each), 3, each) for each in (1 / 3, -0.1, 1e3)),
         (Prefixes(4), 3, 1.0),
         (MarginalTables([1, 3], 1), 0, 1.0),
         (LinearMap(Means(2), np.vstack([np.eye(2), np.zeros(2)])), 2, 0.0),
-        (LinearMap(SecondMoment(2), np.vstack([np.eye(3), np.zeros(3)])), 3, 0.0),
         (LinearMap(Marginals(2, 1), np.vstack([np.eye(2), np.zeros(2)])), 2, 0.0),
         (LinearMap(TABLES, np.vstack([np.eye(5), [0.7, 0.7, 0, 0, 0]])), 5, 0.7),
-        (LinearMap(TABLES, np.vstack([np.eye(5), [0.7, 0.7, -0.7, -0.7, -0.7]])), 5, 0.0),
     ],
     ids=lambda value: repr(value)[:40],
 )
@@ -266,7 +183,7 @@ def test_each_body_gives_a_constant_answer_within_its_interval(
         reach = widths(mechanism.noise) / 777 + mechanism.answer_rounding
         assert (reach >= 0).all()  # and not NaN
         assert reach[query] == 0
-        for rng in (*range(20), *[None] * 5):
+        for rng in (*range(9), *[None] * 3):
             assert mechanism.release(records, rng=rng).answers[query] == constant
 
 

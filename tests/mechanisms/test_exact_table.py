@@ -17,7 +17,6 @@ from geomdp.mechanisms import (
     Cone,
     Ellipsoid,
     Gaussian,
-    Hierarchical,
     KNorm,
     Laplace,
     Matrix,
@@ -339,6 +338,7 @@ IN_FLOAT64 = {
     "fractions": lambda: Laplace(HALVES, n=N, privacy=ONE),
     "ball of fractions": lambda: Ball(HALVES, n=N, privacy=ONE),
     "ellipsoid of fractions": lambda: Ellipsoid(HALVES, n=N, privacy=ONE),
+    "cone of real records": lambda: Cone(Means(2), n=N, privacy=ONE),
     "shrunk": lambda: Shrunk(Gaussian(HALVES, n=N, privacy=GAUSS)),
     "huge answers": lambda: Laplace(Explicit([[0.5, 1e9]]), n=N, privacy=ONE),
     "k-norm of real records": lambda: KNorm(Means(2), n=N, privacy=ONE),
@@ -362,11 +362,3 @@ def test_what_is_not_exact_keeps_its_caveat(name):
     mechanism = IN_FLOAT64[name]()
     assert mechanism.grid is None
     assert mechanism.guarantee.arithmetic == FLOAT64_CAVEAT
-
-
-def test_a_hierarchical_mechanism_measures_as_a_matrix_mechanism_does():
-    workload, strategy = STRATEGIES["bins"]
-    pair = [kind(workload, n=N, privacy=ONE, strategy=strategy) for kind in (Matrix, Hierarchical)]
-    records = records_of(pair[0])
-    np.testing.assert_array_equal(*(kind.measured(records).sums for kind in pair))
-    assert pair[0].grid == pair[1].grid

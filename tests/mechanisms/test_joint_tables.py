@@ -18,7 +18,6 @@ from geomdp.mechanisms.strategies.design import (
     LaplaceCells,
     SimplexCells,
     best_split,
-    combined_split,
     covering_designs,
 )
 from geomdp.mechanisms.strategies.histograms import reconstruct
@@ -40,15 +39,11 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from geomdp.workloads.tables import cells_of
-from tests.stats import mean_agrees
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 TWELVE = MarginalTables([2] * 12, 3)
-FOURTEEN = [f"c{i}" for i in range(14)]
-#: The tables of two halves of fourteen columns, and of a pair across.
-HALVES = ChosenTables(
-    dict.fromkeys(FOURTEEN, 2), [FOURTEEN[:7], FOURTEEN[7:], [FOURTEEN[0], FOURTEEN[13]]]
-)
+#: The tables of two halves of ten columns, and of a pair across.
+HALVES = ChosenTables(dict.fromkeys("abcdefghij", 2), [list("abcde"), list("fghij"), list("aj")])
 SMALL = [
     MarginalTables([2, 3, 1, 2], 2),
     MarginalTables([2] * 5, 3),
@@ -81,23 +76,29 @@ def indicators(levels, table):
 def test_error_is_that_of_dense_least_squares(workload, adjacency, cells):
     """Least squares with dense matrices over all N elements has the same error for equal shares."""
     design = WeightedMarginals(cells).design(workload, adjacency)
-    tables = [part.table for part in design.measurements]
-    shares = shares_of(design, cells, adjacency)
-    assert shares.sum() == pytest.approx(1, rel=1e-12)
-    rows = [indicators(cells_of(workload).levels, table) for table in tables]
-    variances = [
-        cells.variance(len(C), adjacency) / t**2 for C, t in zip(rows, shares, strict=True)
-    ]
-    answers = explicit_answers(workload)
-    maps = reconstruct(answers, rows, [1 / v for v in variances], adjacency)
-    expected = sum(v * (R**2).sum(axis=1) for v, R in zip(variances, maps, strict=True))
-    assert design.energy == pytest.approx(float(expected.sum()), rel=1e-10)
-    np.testing.assert_allclose(design.noise(1.0).variances(), expected, rtol=1e-10)
+    levels = cells_of(workload).levels
+    rows = [indicators(levels, part.table) for part in design.measurements]
+    maps = check_error(design, workload, rows, cells, adjacency)
     for part, R in zip(design.measurements, maps, strict=True):
         found = np.asarray(part.matrix)
         if adjacency is REPLACE:  # n is public, so a row may differ by a constant
             found, R = (M - M.mean(axis=1, keepdims=True) for M in (found, R))
         np.testing.assert_allclose(found, R, atol=1e-10)
+
+
+def check_error(design, workload, rows, cells, adjacency):
+    """The error is that of the maps of least squares, which are returned, from dense `rows`."""
+    alone = [cells.noise(part.rows.shape[0], 1.0, adjacency) for part in design.measurements]
+    own = [part.noise(1.0) for part in design.measurements]
+    pairs = zip(alone, own, strict=True)
+    shares = np.sqrt([a.second_moment().value / b.second_moment().value for a, b in pairs])
+    assert shares.sum() == pytest.approx(1, rel=1e-12)
+    variances = [cells.variance(len(C), adjacency) for C in rows] / shares**2
+    maps = reconstruct(explicit_answers(workload), rows, 1 / variances, adjacency)
+    expected = sum(v * (R**2).sum(axis=1) for v, R in zip(variances, maps, strict=True))
+    assert design.energy == pytest.approx(float(expected.sum()), rel=1e-10)
+    np.testing.assert_allclose(design.noise(1.0).variances(), expected, rtol=1e-10)
+    return maps
 
 
 #: The count and the total of b by a: the values of b are shares of the lowest and the highest.
@@ -122,20 +123,11 @@ def shares_of_elements(table):
 def test_totals_are_measured_by_shares_of_records(adjacency, cells):
     """A record adds a point of a simplex, and the error is that of least squares with such rows."""
     design = WeightedMarginals(cells).design(TOTALS, adjacency)
-    shares = shares_of(design, cells, adjacency)
-    rows = []
-    for part in design.measurements:
-        rows.append(C := shares_of_elements(part.table))
+    rows = [shares_of_elements(part.table) for part in design.measurements]
+    for C in rows:
         assert (C >= 0).all()
         np.testing.assert_array_equal(C.sum(axis=0), 1)
-    variances = [
-        cells.variance(len(C), adjacency) / t**2 for C, t in zip(rows, shares, strict=True)
-    ]
-    answers = explicit_answers(TOTALS)
-    maps = reconstruct(answers, rows, [1 / v for v in variances], adjacency)
-    expected = sum(v * (R**2).sum(axis=1) for v, R in zip(variances, maps, strict=True))
-    np.testing.assert_allclose(design.noise(1.0).variances(), expected, rtol=1e-10)
-    assert design.energy == pytest.approx(float(expected.sum()), rel=1e-10)
+    check_error(design, TOTALS, rows, cells, adjacency)
 
 
 @pytest.mark.parametrize("source", ["array", "counted"])
@@ -172,16 +164,6 @@ def test_other_columns_have_no_shares(factor):
     assert soft_levels(np.array(factor, dtype=float)) is None
 
 
-def shares_of(design, cells, adjacency):
-    """The share of epsilon of each measurement, computed from the second moment of its noise."""
-    alone = [cells.noise(part.rows.shape[0], 1.0, adjacency) for part in design.measurements]
-    own = [part.noise(1.0) for part in design.measurements]
-    ratios = [
-        a.second_moment().value / b.second_moment().value for a, b in zip(alone, own, strict=True)
-    ]
-    return np.sqrt(ratios)
-
-
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_maps_without_a_matrix(adjacency):
     workload = MarginalTables([2, 3, 1, 2], 2)
@@ -190,22 +172,14 @@ def test_maps_without_a_matrix(adjacency):
     matrix = np.asarray(table)
     assert matrix.shape == table.shape == (workload.n_queries, 12)
     columns = np.random.default_rng(0).standard_normal((12, 5))
-    np.testing.assert_allclose(table @ columns, matrix @ columns, atol=1e-12)
-    np.testing.assert_allclose(table @ columns[:, 0], matrix @ columns[:, 0], atol=1e-12)
-    np.testing.assert_allclose(table @ sp.csr_array(columns), matrix @ columns, atol=1e-12)
+    for given in (columns, columns[:, 0], sp.csr_array(columns)):
+        np.testing.assert_allclose(table @ given, matrix @ given, atol=1e-12)
     both = sum_of_images([table, matrix, sp.csr_array(matrix), table], [columns] * 4)
     np.testing.assert_allclose(both, 4 * matrix @ columns, atol=1e-12)
     seen = TableMap(Interactions(workload), (0, 1, 3), {1: 1.0, 4: 0.25})
     for noise in (c.noise(12, 0.3, adjacency) for c in (LaplaceCells(), SimplexCells())):
         expected = np.diag(np.asarray(seen) @ noise.covariance() @ np.asarray(seen).T)
         np.testing.assert_allclose(seen.image_variances(noise), expected, rtol=1e-9)
-
-
-def test_all_interactions_of_a_table_give_its_answers_back():
-    workload = MarginalTables([2, 3, 4], 2)
-    interactions = Interactions(workload)
-    whole = TableMap(interactions, (0, 1, 2), dict.fromkeys(range(len(interactions.sets)), 1.0))
-    np.testing.assert_allclose(np.asarray(whole), explicit_answers(workload).T, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +193,7 @@ def test_all_interactions_of_a_table_give_its_answers_back():
 def test_designs_cover_all_sets(levels, strength):
     designs = covering_designs(levels, strength, 1 << 10)
     assert designs
-    assert designs == covering_designs(levels, strength, 1 << 10)
+    assert covering_designs([40] * 3, 2, 1000) == []  # no room for a block
     wanted = set(itertools.combinations(range(len(levels)), strength))
     for blocks in designs:
         assert all(math.prod(levels[i] for i in block) <= 1 << 10 for block in blocks)
@@ -227,15 +201,12 @@ def test_designs_cover_all_sets(levels, strength):
         assert held == wanted
 
 
-def test_no_design_without_room_for_a_block():
-    assert covering_designs([40, 40, 40], 2, 1000) == []
-
-
 #: Workloads for which a test below also computes the errors of simpler strategies.
-GRID = [MarginalTables([2] * d, k) for d in (6, 9, 12) for k in (1, 2, 3, 4)] + [
-    MarginalTables(levels, k)
-    for levels in ([2, 3, 4, 5, 2, 3], [2, 3] * 5, [2, 2, 2, 4, 4, 4, 3, 3, 3, 2, 2, 2])
-    for k in (1, 2, 3)
+GRID = [
+    *(MarginalTables([2] * d, k) for d in (6, 9) for k in (1, 2, 4)),
+    *(MarginalTables([2, 3, 4, 5, 2, 3], k) for k in (1, 2, 3)),
+    TWELVE,
+    MarginalTables([2, 2, 2, 4, 4, 4, 3, 3, 3, 2, 2, 2], 2),
 ]
 
 
@@ -330,47 +301,9 @@ def test_known_minima_are_found(levels, k, energy):
     assert best_split(costs, sp.csr_array(overlap)).value == pytest.approx(energy, rel=1e-9)
 
 
-def test_combined_split_is_never_above_what_it_is_given():
-    rng = np.random.default_rng(0)
-    costs = rng.uniform(0.1, 1, 12)
-    overlap = sp.csr_array(rng.uniform(size=(30, 12)) * (rng.uniform(size=(30, 12)) < 0.4))
-    families = [np.arange(0, 10), np.arange(5, 30), np.array([3])]
-    shares = np.full(30, 1 / 30)
-
-    def error(t):
-        return float((costs / (t**2 @ overlap.toarray())).sum())
-
-    split = combined_split(costs, overlap, families, [shares])
-    assert split.shares.sum() == pytest.approx(1, rel=1e-12)
-    assert split.shares.min() >= 0
-    assert split.value == pytest.approx(error(split.shares), rel=1e-9)
-    assert split.value <= error(shares)
-    even = np.zeros(30)
-    even[5:] = 1 / 25
-    assert split.value <= error(even)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("workload", [MarginalTables([2] * 12, 2), HALVES], ids=repr)
-def test_releases_err_as_predicted(workload, adjacency):
-    strategy = WeightedMarginals()
-    mechanism = Matrix(workload, n=50, privacy=PureDP(0.7), adjacency=adjacency, strategy=strategy)
-    records = workload.universe.sample(50, 3)
-    truth = workload.answers(records)
-    mechanism.set_up()
-    measured, sums = mechanism.measured(records).sums, mechanism.totals(records).sums
-    rounded = [mechanism.draw(None)(measured) for _ in range(1000)]
-    rng = np.random.default_rng(2)
-    simulated = [mechanism.draw(rng)(sums) for _ in range(1000)]
-    for answers in (rounded, simulated):
-        errors = ((np.array(answers) - truth) ** 2).mean(axis=1)
-        mean_agrees(errors, mechanism.predicted_rmse.value**2)
-
-
 def many_columns():
-    """All 3-way tables of 22 binary columns (2^22 elements), and 40 records."""
-    workload = MarginalTables([2] * 22, 3)
+    """All 2-way tables of 22 binary columns (2^22 elements), and 40 records."""
+    workload = MarginalTables([2] * 22, 2)
     return workload, workload.universe.sample(40, 0)
 
 
@@ -379,12 +312,12 @@ def test_counts_of_other_tables_are_taken_from_the_records_again():
     frame = pd.DataFrame(records, columns=workload.names)
     schema = Schema(tuple(BooleanColumn(name) for name in workload.names))
     counted = count_records(source_of(frame), schema, workload)
-    mechanism = Matrix(workload, n=40, privacy=PureDP(1.0))
+    strategy = WeightedMarginals()
+    mechanism = Matrix(workload, n=40, privacy=PureDP(1.0), strategy=strategy)
     largest = max((part.table for part in mechanism._design.measurements), key=len)
-    assert len(largest) > 3
+    assert len(largest) > 2
     found = mechanism.measured(counted)
     np.testing.assert_array_equal(found.sums, mechanism.measured(records).sums)
-    assert mechanism.release(counted).answers.shape == (workload.n_queries,)
 
 
 def test_counts_without_the_measured_tables_are_refused():
@@ -393,9 +326,9 @@ def test_counts_without_the_measured_tables_are_refused():
     tallies = Tallies.empty(levels, tables_of(workload, levels)).with_records(list(records.T))
     counted = CountedRecords(workload.universe, tallies)
     everything = tuple(range(22))
-    assert counted.with_tables([(0, 1, 2), ()]) is counted
+    assert counted.with_tables([(0, 1), ()]) is counted
     with pytest.raises(ValueError, match="give the mechanism the records instead"):
-        counted.with_tables([(0, 1, 2), everything])
+        counted.with_tables([(0, 1), everything])
     fewer = Tallies.empty(levels, [(0, 1)]).with_records(list(records[:39].T))
     changed = CountedRecords(workload.universe, tallies, lambda tables: fewer)
     with pytest.raises(ValueError, match="must not change between two scans"):
@@ -408,6 +341,6 @@ def test_joint_measurement_of_chosen_tables_lowers_the_error():
     assert mechanism.design == "weighted marginals"
     # Laplace noise for epsilon = 1 has variance 8 on each cell. The number of records is public, so
     # the squared error of a table of N cells is 8 (N - 1).
-    cells = [2**7, 2**7, 2**2]
+    cells = [2**5, 2**5, 2**2]
     alone = sum((8 * (N - 1)) ** (1 / 3) for N in cells) ** 1.5 / 0.7 / 30
     assert mechanism.predicted_rmse.value * math.sqrt(HALVES.n_queries) < alone

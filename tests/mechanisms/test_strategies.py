@@ -9,30 +9,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import check_grad
-from scipy.spatial.distance import pdist
 
 from geomdp.geometry.sampling.samplers import ChainSampler
-from geomdp.mechanisms import Ellipsoid, Gaussian, Hierarchical, KNorm, Matrix
+from geomdp.mechanisms import Ellipsoid, Gaussian, Hierarchical, Matrix
 from geomdp.mechanisms.additive_noise.strategy_mechanism import (
     best_design,
     strategies_for,
 )
 from geomdp.mechanisms.strategies import Haar, Tree
 from geomdp.mechanisms.strategies.design import (
-    LEAST_SHARE,
     Design,
     LaplaceCells,
     Measurement,
     SimplexCells,
-    _without_tiny,
     best_split,
     laplace_on,
 )
 from geomdp.mechanisms.strategies.histograms import (
     PIdentity,
     SoftBins,
-    error_and_slopes,
     reconstruct,
 )
 from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
@@ -129,7 +124,7 @@ def test_measurements_stay_within_the_budget(workload, adjacency):
             [np.full(part.noise.dimension, 1 / part.noise.scale) for part in noise.parts]
         )
         both = np.hstack([*matrices, *(-matrix for matrix in matrices)])
-        for move in moves[:: max(1, len(moves) // 12)]:
+        for move in moves[:: max(1, len(moves) // 6)]:
             found = linprog(np.tile(costs, 2), A_eq=both, b_eq=move)
             assert found.status == 0, strategy
             assert found.fun <= 1 + 1e-7, strategy
@@ -184,20 +179,14 @@ def test_a_design_that_costs_more_than_its_budget_gives_no_noise():
 
 
 def test_the_next_best_design_is_taken_where_the_best_misses_an_answer():
-    answers = np.eye(4)
-    rows = np.eye(4)
-    (matrix,) = reconstruct(answers, [rows], [1.0], REPLACE)
-    whole = Measurement(rows, matrix, laplace_on(4, 2.0))
-    good = Design("whole", 32.0, answers, REPLACE, lambda: [whole])
-    bad = half_measured(answers, 1.0)
+    good, bad = Tree().design(Histogram(4), REPLACE), half_measured(np.eye(4), 1.0)
     assert bad.energy < good.energy
-    chosen = best_design([Fixed(bad), Fixed(good)], Histogram(4), REPLACE)
-    assert chosen is good
+    assert best_design([Fixed(bad), Fixed(good)], Histogram(4), REPLACE) is good
     with pytest.raises(ValueError, match="must determine all answers"):
         best_design([Fixed(bad)], Histogram(4), REPLACE)
 
 
-@pytest.mark.parametrize(("seed", "m", "count"), [(12, 3, 8), (13, 4, 7), (20, 4, 7), (22, 3, 8)])
+@pytest.mark.parametrize(("seed", "m", "count"), [(12, 3, 8), (20, 4, 7)])
 def test_answers_over_many_orders_of_magnitude(seed, m, count):
     """If tiny weights were rounded to 0, the smallest queries would not be measured."""
     rng = np.random.default_rng(seed)
@@ -209,40 +198,14 @@ def test_answers_over_many_orders_of_magnitude(seed, m, count):
         assert (mechanism.noise.variances() > 0).all()
 
 
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_slopes_of_the_error(adjacency):
-    rng = np.random.default_rng(1)
-    queries = rng.standard_normal((6, 3))
-    if adjacency is REPLACE:
-        queries -= queries.mean(axis=0)
-    squared = queries @ queries.T
-
-    def split(flat):
-        return np.exp(flat[:6]), flat[6:].reshape(2, 6)
-
-    def value(flat):
-        return error_and_slopes(squared, *split(flat), adjacency)[0]
-
-    def slope(flat):
-        diagonal, rows = split(flat)
-        _, by_diagonal, by_rows = error_and_slopes(squared, diagonal, rows, adjacency)
-        return np.concatenate([by_diagonal * diagonal, by_rows.ravel()])
-
-    start = rng.standard_normal(18)
-    assert check_grad(value, slope, start) <= 1e-5 * np.linalg.norm(slope(start))
-    diagonal, rows = split(start)
-    information = np.diag(diagonal) + rows.T @ rows + (1e9 if adjacency is REPLACE else 0)
-    expected = np.trace(squared @ np.linalg.inv(information))
-    assert value(start) == pytest.approx(expected, rel=1e-5)
-
-
 def test_split_of_disjoint_measurements_is_the_cube_root_rule():
     """Costs A_i get shares proportional to A_i^(1/3); the value is (sum A_i^(1/3))^3 (JL-SPLIT)."""
-    costs = np.array([1.0, 8.0, 27.0, 0.5])
-    split = best_split(costs, sp.csr_array(sp.eye_array(4)))
+    costs = np.array([1.0, 8.0, 27.0, 0.5, 0.0])
+    split = best_split(costs, sp.csr_array(sp.eye_array(5)))
     roots = np.cbrt(costs)
     np.testing.assert_allclose(split.shares, roots / roots.sum(), rtol=1e-3)
     assert split.value == pytest.approx(roots.sum() ** 3, rel=1e-6)
+    assert split.shares[-1] == 0  # what costs nothing is not measured
 
 
 @pytest.mark.parametrize(
@@ -263,23 +226,6 @@ def test_energies_in_closed_form(strategy, workload, energy, rel):
     assert strategy.design(workload, REPLACE).energy == pytest.approx(energy, rel=rel)
 
 
-def test_soft_bins_of_no_depth_have_the_noise_of_the_simplex():
-    knorm = KNorm(Histogram(8), n=1, privacy=PURE, exact=True)
-    simplex = SoftBins(0).design(Histogram(8), REPLACE)
-    assert simplex.energy == pytest.approx(knorm.noise.second_moment().value, rel=1e-12)
-
-
-def test_simplex_cells_halve_the_variance_of_two():
-    assert SimplexCells().variance(2, REPLACE) == 4.0
-    assert LaplaceCells().variance(2, REPLACE) == 8.0
-    for cells in (2, 3, 7):
-        noise = SimplexCells().noise(cells, 1.0, REPLACE)
-        spread = np.eye(cells) - 1 / cells
-        expected = SimplexCells().variance(cells, REPLACE) * spread
-        np.testing.assert_allclose(noise.covariance(), expected, rtol=1e-9, atol=1e-12)
-    assert SimplexCells().noise(3, 2.0, ADD) == LaplaceNoise(3, 0.5)
-
-
 def test_known_errors_of_ten_binary_columns():
     """Root mean squared error per cell at n = 5000, epsilon = 1.
 
@@ -293,45 +239,23 @@ def test_known_errors_of_ten_binary_columns():
     def error(strategy, adjacency=REPLACE):
         return math.sqrt(strategy.design(workload, adjacency).energy) / scale
 
-    assert error(WeightedMarginals()) <= 0.0063
-    assert error(WeightedSigns()) <= 0.0063
-    assert error(WeightedMarginals(SimplexCells())) <= error(WeightedMarginals()) * 1.02
+    tables, signs = error(WeightedMarginals()), error(WeightedSigns())
+    assert max(tables, signs) <= 0.0063
+    assert error(WeightedMarginals(SimplexCells())) <= tables * 1.02
     # Under add/remove, the l1 change of a table of counts is 1 instead of 2.
     assert error(WeightedMarginals(), ADD) <= 0.0036
     best = Matrix(workload, n=5000, privacy=PURE).predicted_rmse.value
-    assert best == pytest.approx(min(error(WeightedMarginals()), error(WeightedSigns())), rel=1e-9)
+    assert best == pytest.approx(min(tables, signs), rel=1e-9)
 
 
 def test_soft_bins_beat_trees_and_the_best_laplace_strategies():
     """For both workloads, soft bins have an error about 1.5% below the error of `Matrix`."""
     for workload, ratio in ((Prefixes(256), 0.985), (Ranges(64), 0.986)):
-        tree = Tree(SimplexCells()).design(workload, REPLACE).energy
-        bins = SoftBins(cells=SimplexCells()).design(workload, REPLACE).energy
-        assert bins < tree
         hierarchical = Hierarchical(workload, n=100, privacy=PURE)
         matrix = Matrix(workload, n=100, privacy=PURE)
         got = hierarchical.predicted_rmse.value / matrix.predicted_rmse.value
         assert got == pytest.approx(ratio, abs=0.003)
         assert "soft bins" in hierarchical.design
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("rows", [None, 3])
-def test_p_identity_never_exceeds_its_bound_and_beats_the_histogram(rows, adjacency):
-    """The l1 change of the sums is 1 under add/remove and 2 under replace-one, up to rounding.
-
-    It is at most the bound for which the noise is drawn.
-    """
-    workload = Prefixes(40)
-    histogram = SoftBins(0, LaplaceCells()).design(workload, adjacency).energy
-    design = PIdentity(rows).design(workload, adjacency)
-    assert design.energy <= 0.9 * histogram
-    (measurement,) = design.measurements
-    sums = measurement.rows.T
-    changes = pdist(sums, "cityblock") if adjacency is REPLACE else np.abs(sums).sum(axis=1)
-    limit = 2 if adjacency is REPLACE else 1
-    assert changes.max() <= measurement.changes[0] <= limit * (1 + len(sums.T) / 2**25)
-    assert measurement.noise(1.0).scale >= changes.max()
 
 
 def test_gaussian_matrix_mechanism_is_the_ellipsoid_at_another_radius():
@@ -348,17 +272,6 @@ def test_gaussian_matrix_mechanism_is_the_ellipsoid_at_another_radius():
     isotropic = Gaussian(workload, n=10, privacy=privacy)
     assert matrix.predicted_rmse.value <= isotropic.predicted_rmse.value
     assert matrix.design == "ellipsoid"
-
-
-def test_many_binary_columns_without_enumeration():
-    workload = MarginalTables([2] * 60, 2)
-    mechanism = Matrix(workload, n=100, privacy=PURE)
-    assert mechanism.design == "weighted sign products"
-    records = np.zeros((100, 60), dtype=int)
-    release = mechanism.release(records, rng=0)
-    measured = math.sqrt(np.mean((release.answers - workload.answers(records)) ** 2))
-    # The squared error is a weighted sum over 1830 products. 10% is over three standard errors.
-    assert measured == pytest.approx(release.predicted_rmse.value, rel=0.1)
 
 
 REFUSED = {
@@ -416,28 +329,6 @@ def test_what_costs_anything_is_measured(costs):
     split = best_split(np.array(costs), sp.csr_array(sp.eye_array(len(costs))))
     assert split.shares.min() >= 1e-6 * split.shares.max() * (1 - 1e-9)
     assert math.isfinite(split.value)
-
-
-def test_what_costs_nothing_is_not_measured():
-    overlap = sp.csr_array([[1.0, 0.0], [0.0, 1.0]])
-    assert best_split(np.array([1.0, 0.0]), overlap).shares.tolist() == [1.0, 0.0]
-    assert best_split(np.array([1.0, 0.0]), overlap).value == pytest.approx(1.0)
-
-
-def test_tiny_shares_are_kept_only_where_a_quantity_needs_them():
-    """Rows of `overlap` are quantities, and columns are measurements; the last column is 0."""
-    shares = np.array([1.0, 1e-8, 1e-7, 1e-8, 0.5])
-    overlap = np.zeros((3, 5))
-    overlap[0, 0] = 1
-    # For the second quantity, the second measurement has precision 1e-16, and the third has 5e-17.
-    overlap[1, 1:3] = 1, 5e-3
-    # For the third quantity, the third measurement has precision 1e-14; two others have 1e-16.
-    overlap[2, 1:4] = 1, 1, 1
-    for wanted, needed in (([0], []), ([0, 1], [1]), ([0, 2], [2]), ([0, 1, 2], [1, 2])):
-        kept = _without_tiny(shares, sp.csr_array(overlap[wanted]))
-        expected = np.array([1.0, 0, 0, 0, 0])
-        expected[needed] = LEAST_SHARE
-        np.testing.assert_allclose(kept, expected / expected.sum(), rtol=1e-12)
 
 
 def test_the_elements_that_check_sign_products_differ():
