@@ -132,10 +132,6 @@ def test_sums_are_those_of_points_of_the_net():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="radius must leave two points"):
-        Coarse(knorm(Q), 2.0)
-    with pytest.raises(ValueError, match="radius must be"):
-        Coarse(knorm(Q), 0.0)
     with pytest.raises(ValueError, match="inner must be a mechanism"):
         Coarse(Q, 0.1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="infinitely many"):
@@ -145,9 +141,8 @@ def test_bad_arguments():
 
 
 def test_coarse_of_coarse_sums_answers_that_the_noise_hides():
-    # The answers lie on a circle. The inner net has two opposite points, with l1 distance about 2.
-    # The outer net has points all around the circle, with l1 distances up to 2 sqrt(2). Noise is
-    # calibrated to the inner net, so the sums must be sums of points of the inner net.
+    # The answers lie on a circle. The inner net has two opposite points, at the l1 distance 2, and
+    # the outer net points at distances up to 2 sqrt(2). Noise is calibrated to the inner net.
     angles = np.linspace(0, 2 * np.pi, MAX_CHECKED + 1, endpoint=False)
     answers = np.stack([np.cos(angles), np.sin(angles)])
     answers[:, 0] *= 1.01

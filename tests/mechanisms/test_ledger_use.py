@@ -18,7 +18,6 @@ from geomdp.mechanisms.sparse_project import SparseProject
 from geomdp.privacy import ZCDP, BudgetExhausted, Ledger, PureDP
 from geomdp.privacy.ledger import Spend
 from geomdp.workloads import Histogram
-from geomdp.workloads.base import SparseQuery
 
 
 def test_interactive_mechanisms_pay_when_built() -> None:
@@ -51,15 +50,6 @@ def test_bad_parameters_cost_nothing() -> None:
     assert ledger.spends() == []
 
 
-def test_a_halted_run_is_not_paid_twice_and_stays_halted() -> None:
-    ledger = Ledger(PureDP(1.0))
-    stream = AboveThreshold(0.0, privacy=PureDP(1.0), ledger=ledger)
-    assert stream.ask(1e9).above
-    with pytest.raises(BudgetExhausted):
-        stream.ask(1e9)
-    assert len(ledger.spends()) == 1
-
-
 class Watched:
     """Elements with a flag `read`, which an iteration over them sets."""
 
@@ -83,18 +73,6 @@ def test_summary_pays_before_noise_and_reads_nothing_it_cannot_pay_for() -> None
     with pytest.raises(BudgetExhausted):
         project.release(records, ledger=ledger)
     assert not records.read
-
-
-def test_answers_after_exhaustion_are_the_hypothesis_own() -> None:
-    online = OnlineConstruction(
-        SparseMultiplicativeWeights(1), n=10**8, queries=1, privacy=PureDP(1.0), rng=0
-    )
-    query = SparseQuery.counting(["a"])
-    online.ask_truth(query, 0.0)
-    assert online.exhausted
-    with pytest.raises(BudgetExhausted, match="`hypothesis` still answers"):
-        online.ask_truth(query, 0.0)
-    assert 0 <= online.hypothesis.evaluate(query) <= 1
 
 
 @pytest.mark.parametrize("rng", [-1, 1.5, "seed", 0])

@@ -30,8 +30,7 @@ RECORDS = np.zeros(N, dtype=int)
 THREADS = 6
 
 
-def nothing() -> None:
-    """The code of a caller that does nothing."""
+def nothing() -> None: ...
 
 
 @dataclass(eq=False)
@@ -48,7 +47,6 @@ class CallingQuery(gd.workloads.DenseQuery):
     caller: Caller = field(default_factory=Caller)
 
     def exact_total(self, tally: Any) -> Any:
-        """Run the code, then sum as usual."""
         self.caller.code()
         return super().exact_total(tally)
 

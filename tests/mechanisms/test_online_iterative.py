@@ -128,12 +128,12 @@ def test_online_on_records_equals_online_on_truths():
     records, rule = sparse_records(MANY), SparseMultiplicativeWeights(2)
     on_records = online(APPROX, rule, 4, MANY, records=records, rng=7)
     on_truths = online(APPROX, rule, 4, MANY, rng=7)
-    for support in (["a"], ["a", "b"], ["rare 1"], ["b"]):
+    for support in ("a", "ab", ["rare 1"], "b"):
         query = SparseQuery.counting(support)
         truth = query.total(query.tally(records)) / MANY
         assert on_records.ask(query) == on_truths.ask_truth(query, truth)
     with pytest.raises(BudgetExhausted, match="all 4 queries"):
-        on_records.ask(SparseQuery.counting(["a"]))
+        on_records.ask(SPARSE)
 
 
 def test_exhausted_updates_answer_from_the_hypothesis_alone():
@@ -164,10 +164,7 @@ def test_iterative_accuracy_theorem(privacy, n):
 
 
 def test_corrected_accuracy_closed_form():
-    """IC-T5 for pure DP: alpha^3 = 512 ln|X| ln(|C| / gamma) / (n epsilon), up to rounding of B.
-
-    X is the universe, C the class of queries, and B the number of updates, which is rounded down.
-    """
+    """IC-T5: alpha^3 = 512 ln|X| ln(|C| / gamma) / (n epsilon), up to rounding of the updates B."""
     d, n, beta = 6, 10**8, 0.05
     found = offline(PURE, MultiplicativeWeights(1 << d), AllParities(d), n, beta=beta)
     gamma = beta / (2 * found.updates_allowed)
@@ -178,8 +175,7 @@ def test_corrected_accuracy_closed_form():
 def test_stop_instance():
     """DISC-13: with the printed constants, a run can stop with an error of 1.49 alpha.
 
-    It stops if the chosen query has a gap of 0.99 alpha and noise of -0.249 alpha. The gap of
-    another query can be larger by the loss, alpha / 2.
+    The chosen query has a gap of 0.99 alpha and noise of -0.249 alpha, and another a larger gap.
     """
     assert abs(0.99 - 0.249) < PRINTED_STOPPING.level
     assert 0.99 + PRINTED_STOPPING.loss == pytest.approx(1.49)
@@ -251,8 +247,7 @@ def test_step_epsilon():
     assert advanced(step, 40, 1e-6) == pytest.approx(0.50912, abs=5e-6)
 
 
-@pytest.mark.parametrize("updates", [1, 3, 50])
-@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.3])
+@pytest.mark.parametrize(("updates", "delta"), [(1, 0.3), (3, 1e-3), (50, 1e-9)])
 def test_step_epsilon_is_refused_exactly_where_its_composition_costs_too_much(updates, delta):
     for epsilon in np.geomspace(0.1, 200, 25).tolist():
         step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
@@ -263,8 +258,7 @@ def test_step_epsilon_is_refused_exactly_where_its_composition_costs_too_much(up
                 step_epsilon(ApproxDP(epsilon, delta), updates)
 
 
-@pytest.mark.parametrize("updates", [1, 40, 5000])
-@pytest.mark.parametrize("epsilon_0", [0.001, 0.3, 1.0, 2.5])
+@pytest.mark.parametrize(("epsilon_0", "updates"), [(0.001, 5000), (0.3, 1), (1.0, 40), (2.5, 40)])
 def test_pairs_of_steps_cost_the_better_composition(epsilon_0, updates):
     steps = 2 * updates
     assert composed_pairs(PURE, epsilon_0, updates) == PureDP(steps * epsilon_0)
@@ -297,9 +291,7 @@ def test_a_run_spends_what_it_claims(privacy, epsilon_0, monkeypatch):
     monkeypatch.setattr(Counted, "losses", losses)
     monkeypatch.setattr(iterative, "ExactNoise", Counted)
     built = offline(privacy, alpha=0.9 if epsilon_0 is None else 0.02, epsilon_0=epsilon_0)
-    # With the level 0, no run stops before its last round. With a level above 0, some runs could
-    # stop: the noise is on a grid, so a noisy answer to the parity of no bits can be exactly 1,
-    # which is the answer of every hypothesis.
+    # With the level 0, no run stops before its last round.
     never = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
     object.__setattr__(never, "level", 0.0)
     monkeypatch.setattr(built, "design", never)
@@ -361,71 +353,17 @@ def test_accuracy_is_stated_where_the_theorem_holds(build, privacy):
 
 
 @EACH
-@BOTH
-def test_the_least_alpha_for_a_stated_step(build, privacy):
+def test_the_least_alpha_for_a_stated_step(build):
     n = 10**8
-    solved = build(privacy, n=n)
     # With this step the budget pays for all updates that a run at 1.3 alpha can need.
-    wanted = build(privacy, n=n, alpha=1.3 * solved.alpha).updates_allowed
-    step = privacy.epsilon / ((2 if build is offline else 1) * wanted)
-    if isinstance(privacy, ApproxDP):
-        step = privacy.epsilon / (4 * math.sqrt(wanted * math.log(4 / privacy.delta)))
-    found = build(privacy, n=n, epsilon_0=step)
+    wanted = build(PURE, n=n, alpha=1.3 * build(PURE, n=n).alpha).updates_allowed
+    stated = {"n": n, "epsilon_0": 1 / ((2 if build is offline else 1) * wanted)}
+    found = build(PURE, **stated)
     assert found.accuracy is not None
-    assert build(privacy, n=n, epsilon_0=step, alpha=found.alpha * (1 - 1e-9)).accuracy is None
-    spent = found.spent if build is offline else found.guarantee.privacy
-    assert spent.epsilon <= privacy.epsilon
-
-
-def test_few_records_are_answered():
-    """Ten rounds on 500 records lower the mean error below 15/32, the error of the start."""
-    built, truths = offline(PURE, alpha=0.6, epsilon_0=0.05), CLASS.truths(RECORDS, FEW)
-    for seed in range(5):
-        estimates = CLASS.estimates(built.release(RECORDS, rng=seed).hypothesis)
-        assert np.abs(estimates - truths).mean() < 0.46 < 15 / 32
-    run = online(PURE, alpha=0.1, epsilon_0=0.1, records=RECORDS, queries=16)
-    answers = [run.ask(CLASS.query(i)) for i in range(16)]
-    assert 1 <= run.updates <= run.updates_allowed == 10
-    assert sum(answer.above for answer in answers) == run.updates
-    assert not run.guarantee.seeded
-
-
-def pay(build, ledger, **stated):
-    """The ledger pays when an offline run is released, or an online run is built."""
-    if build is offline:
-        offline(PURE, **stated).release(RECORDS, ledger=ledger)
-    else:
-        online(PURE, ledger=ledger, **stated)
-
-
-def test_the_ledger_pays_what_is_spent():
-    ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
-    built = offline(PURE, alpha=0.5, epsilon_0=0.03)  # the budget 1 pays for 16 rounds of 0.06
-    assert built.updates_allowed == 16
-    built.release(RECORDS, ledger=ledger)
-    assert ledger.left()["epsilon"] == pytest.approx(0.04, abs=1e-12)
-    with pytest.raises(BudgetExhausted):
-        online(PURE, alpha=0.5, epsilon_0=0.05, ledger=ledger)
+    assert build(PURE, **stated, alpha=found.alpha * (1 - 1e-9)).accuracy is None
 
 
 # Nets that are too coarse.
-
-
-def test_a_paid_run_is_released_even_if_the_rule_cannot_follow():
-    """A run ends early if noise or a false declared fineness leaves no candidate."""
-    cells = [DenseQuery(row) for row in np.eye(3)]
-    rule = Median(net(3, 4), fineness=0.04)  # smaller than the true fineness
-    few = offline(PURE, rule, EnumeratedQueries(cells), 50, alpha=0.1, epsilon_0=0.05)
-    records = np.array([0] * 30 + [1] * 20)
-    ended = 0
-    for seed in range(20):
-        release = few.release(records, rng=seed)
-        last = release.exchanges[-1][1]
-        ended += last.above and len(release.exchanges) < few.updates_allowed
-        rebuilt = replay(rule, 0.05, release.exchanges)
-        values = [release.hypothesis.evaluate(cell) for cell in cells]
-        assert values == [rebuilt.evaluate(cell) for cell in cells]
-    assert ended >= 1
 
 
 FIRST = DenseQuery(np.array([1.0, 0.0]))
@@ -468,11 +406,10 @@ def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed():
     ("stated", "message"),
     [
         *(
-            ({"alpha": bad}, "must be above 0 and at most 1")
-            for bad in (0.0, 1.5, math.nan, "0.1", True)
+            ({"alpha": bad}, "alpha must be from 1e-100 to 1")
+            for bad in (0.0, 1.5, math.nan, "0.1", True, 1e-101, 5e-324)
         ),
-        *(({"alpha": bad}, "alpha must be larger") for bad in (1e-40, 1e-101, 1e-200)),
-        ({"alpha": 5e-324, "epsilon_0": 0.1}, "alpha must be larger"),
+        ({"alpha": 1e-40}, "alpha must be larger"),
         *(({"epsilon_0": bad}, "must be a finite number above 0") for bad in (0.0, -1.0, "1")),
         ({"epsilon_0": math.inf}, "epsilon"),
         ({"epsilon_0": 1e-13, "alpha": 0.5}, "must be from 1e-12"),
@@ -483,8 +420,9 @@ def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed():
 )
 def test_bad_combinations_spend_nothing(build, stated, message):
     ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+    pays = {"ledger": ledger} if build is online else {}  # an offline run pays when released
     with pytest.raises(ValueError, match=message):
-        pay(build, ledger, **stated)
+        build(PURE, **stated, **pays)
     assert not ledger.spends()
 
 
@@ -500,19 +438,16 @@ SPARSE, DENSE = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
             for build in (offline, online)
             for stated in ({}, {"alpha": 0.1}, {"alpha": 0.1, "epsilon_0": 0.1})
         ),
-        (lambda: online(PURE, SparseMultiplicativeWeights(1), alpha=1e-160), "must be larger"),
         # A step of no size: below 1e-12, or online (epsilon, delta)-DP with epsilon above 9/8.
         (lambda: offline(PURE, alpha=1e-8), "must be from 1e-12"),
         (lambda: online(ApproxDP(5.0, 1e-6), alpha=0.1, epsilon_0=0.4), "must be at most 1"),
         # For these epsilons, e^(budget of a step) is beyond float64.
         (lambda: offline(ApproxDP(1e4, 0.4), alpha=1.0), r"below about 4 ln\(1/delta\)"),
         (lambda: offline(ApproxDP(1e12, 0.4), alpha=1.0), r"below about 4 ln\(1/delta\)"),
-        (lambda: EnumeratedQueries([SPARSE, DENSE]), "query 1 differs from query 0"),
-        (
-            lambda: EnumeratedQueries([DENSE, DenseQuery(np.ones(4))]),
-            "query 1 differs from query 0",
+        *(
+            (lambda other=other: EnumeratedQueries([DENSE, other]), "query 1 differs from query 0")
+            for other in (SPARSE, DenseQuery(np.ones(4)))
         ),
-        (lambda: online(APPROX, n=MANY, records=["a"]), "must number n"),
     ],
 )
 def test_what_cannot_be_built(call, message):
@@ -523,54 +458,51 @@ def test_what_cannot_be_built(call, message):
 class Doubled(SparseQuery):
     """A query that takes the value 2, so its mean can change by 2 / n, not only by 1 / n."""
 
-    def total(self, tally):
-        return 2 * super().total(tally)
-
-    def exact_total(self, tally):
-        return 2 * super().exact_total(tally)
-
-
-class Negative(SparseQuery):
-    """A query that takes the value -1."""
-
-    def exact_total(self, tally):
-        return -super().exact_total(tally)
-
-
-class Undefined(SparseQuery):
-    """A query whose sum in float64 is NaN."""
+    factor: ClassVar = 2
 
     def total(self, tally):
-        return math.nan * super().total(tally)
+        return self.factor * super().total(tally)
+
+    def exact_total(self, tally):
+        return self.factor * super().exact_total(tally)
+
+
+class Negative(Doubled):
+    factor = -1
+
+
+class Undefined(Doubled):
+    factor = math.nan
 
 
 def test_online_bad_input_spends_nothing():
     run = online(APPROX, SparseMultiplicativeWeights(1), 5, MANY, rng=0)
-    for truth in (-0.5, 1.5, math.nan, math.inf):
-        with pytest.raises(ValueError, match=r"truth must lie in \[0, 1\]"):
-            run.ask_truth(SPARSE, truth)
-    with pytest.raises(ValueError, match="sparsity at most 1"):
-        run.ask_truth(SparseQuery.counting("ab"), 0.5)
-    with pytest.raises(ValueError, match="use ask_truth"):
-        run.ask(SPARSE)
+    for call, message in (
+        *(
+            (lambda truth=truth: run.ask_truth(SPARSE, truth), r"truth must lie in \[0, 1\]")
+            for truth in (-0.5, 1.5, math.nan, math.inf)
+        ),
+        (lambda: run.ask_truth(SparseQuery.counting("ab"), 0.5), "sparsity at most 1"),
+        (lambda: run.ask(SPARSE), "use ask_truth"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
     assert run.transcript == ()
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_queries_with_answers_out_of_range_are_refused(adjacency):
     """They are refused before the ledger pays or noise is drawn, and also in a seeded run."""
-    records, message = ["a"] * MANY, r"queries must have values in \[0, 1\]"
-    ledger, rule = Ledger(APPROX, adjacency=adjacency), SparseMultiplicativeWeights(1)
-    built = offline(
-        APPROX, rule, EnumeratedQueries([Doubled.counting("a")]), MANY, adjacency=adjacency
-    )
-    with pytest.raises(ValueError, match=message):
-        built.release(records, ledger=ledger)
+    records, ledger = ["a"] * MANY, Ledger(APPROX, adjacency=adjacency)
+    rule = SparseMultiplicativeWeights(1)
+    for kind, given in (
+        (Doubled, {"ledger": ledger}), (Doubled, {"rng": 0}), (Undefined, {"rng": 0})
+    ):  # fmt: skip
+        queries = EnumeratedQueries([kind.counting("a")])
+        built = offline(APPROX, rule, queries, MANY, adjacency=adjacency)
+        with pytest.raises(ValueError, match=r"queries must have values in \[0, 1\]"):
+            built.release(records, **given)
     assert not ledger.spends()
-    for kind in (Doubled, Undefined):
-        built.distinguisher = EnumeratedQueries([kind.counting("a")])
-        with pytest.raises(ValueError, match=message):
-            built.release(records, rng=0)
     run = online(APPROX, rule, 5, MANY, records=records, adjacency=adjacency, rng=0)
     before = state(run)
     # Under add/remove, a true answer may exceed 1.

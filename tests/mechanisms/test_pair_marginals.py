@@ -10,9 +10,8 @@ import pytest
 
 import geomdp as gd
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp.audit import audit
 from geomdp.mechanisms import PairMarginals
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.workloads import Marginals, Parities
 from tests.stats import mean_at_most
 
@@ -55,44 +54,6 @@ def test_the_bound_of_one_holds_where_noise_drowns_the_records(value):
     assert answers.min() >= 0
     assert answers.max() <= 1
     mean_at_most((answers - value) ** 2, mechanism.predicted_rmse.value**2)
-
-
-def test_without_noise_the_answers_are_exact():
-    workload = Marginals(5, 2)
-    records = workload.universe.sample(50, 3)
-    mechanism = PairMarginals(workload, n=50, privacy=PureDP(1e9))
-    answers = mechanism.release(records, rng=0).answers
-    np.testing.assert_allclose(answers, workload.answers(records), atol=1e-6)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_audit_and_its_negative_control(adjacency):
-    """The audit uses the trace of x x^T / 2, which is 1 for the record (1, 1) and 0 for (0, 0)."""
-    workload = Marginals(2, 2)
-    base = np.repeat([[1, 1], [0, 0]], N // 2, axis=0)
-    changed = np.vstack([base, [[1, 1]]])
-    if adjacency is Adjacency.REPLACE_ONE:
-        changed = np.vstack([base[:-1], [[1, 1]]])
-
-    def refuted(privacy):
-        mechanism = PairMarginals(workload, n=N, privacy=privacy, adjacency=adjacency)
-        sums = [mechanism.totals(records).sums for records in (base, changed)]
-
-        def sampler(total):
-            noise = mechanism.inner.inner.noise
-
-            def draw(trials, rng):
-                return np.trace(unsvec(total + noise.sample(rng, trials)), axis1=1, axis2=2)[
-                    :, None
-                ]
-
-            return draw
-
-        return audit(*map(sampler, sums), PURE, trials=100_000, rng=5).refuted
-
-    assert not refuted(PURE)
-    assert refuted(PureDP(3.0))
 
 
 def test_counts_of_records_stand_for_the_records():

@@ -12,10 +12,11 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import nnls
 
 import geomdp as gd
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp.bodies import Spectraplex, sensitivity_polytope
+from geomdp.bodies import sensitivity_polytope
 from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.mechanisms import (
     Ball,
@@ -172,9 +173,7 @@ def frame():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize(
-    ("asked", "n"), [("marginals:2", 700), ("marginals:1", 1300), ("prefixes:age", 1300)]
-)
+@pytest.mark.parametrize(("asked", "n"), [("marginals:2", 700), ("prefixes:age", 1300)])
 def test_answers_stay_in_their_intervals_and_within_their_bound(frame, asked, choice, n):
     options = {"n": n, "adjacency": ADD["adjacency"]}
     truth = gd.release(
@@ -206,11 +205,6 @@ def test_tables_agree_on_one_total_that_is_not_forced(frame):
     totals = [table.to_numpy().sum() for table in result.tables.values()]
     np.testing.assert_allclose(totals, totals[0], rtol=1e-10)
     assert totals[0] == pytest.approx(RECORDS / 700, abs=0.05)
-    whole = gd.release(
-        frame, SCHEMA, "marginals:2", epsilon=2.0, rng=0, n=700, integers=True,
-        adjacency=ADD["adjacency"],
-    )  # fmt: skip
-    assert "each rounded by itself" in whole.statement
 
 
 #: What has no bound for every number of records, and words of the refusal. The contracts of
@@ -298,11 +292,8 @@ CONES = [
 
 
 @pytest.mark.parametrize("workload", CONES, ids=repr)
-@pytest.mark.parametrize("size", [1e-3, 0.7, 50.0])
-@pytest.mark.parametrize("noise", [0.0, 1e-6, 0.1, 3.0])
+@pytest.mark.parametrize(("size", "noise"), [(1e-3, 3.0), (0.7, 0.1), (0.7, 1e-6), (50.0, 0.0)])
 def test_nearest_points_of_cones_are_those_of_nonnegative_least_squares(workload, size, noise):
-    from scipy.optimize import nnls
-
     body = sensitivity_polytope(workload)
     vertices, rng = body.vertex_list(), np.random.default_rng(3)
     truth = workload.answers(workload.universe.sample(10, rng))
@@ -321,13 +312,3 @@ def test_a_cone_without_points_in_the_direction_of_the_target():
     body = sensitivity_polytope(Histogram(3))
     found = ConeProjector(Projector(body)).nearest(np.array([-1.0, -2.0, 0.0]))
     np.testing.assert_array_equal(found.point, 0)
-
-
-def test_the_cone_over_the_spectraplex_is_that_of_psd_matrices():
-    rng = np.random.default_rng(0)
-    matrix = rng.standard_normal((3, 3))
-    target = svec(matrix + matrix.T)
-    found = ConeProjector(Projector(Spectraplex(3))).nearest(target)
-    values, vectors = np.linalg.eigh(matrix + matrix.T)
-    nearest = svec((vectors * np.maximum(values, 0)) @ vectors.T)
-    np.testing.assert_allclose(found.point, nearest, atol=1e-12)

@@ -65,9 +65,8 @@ def test_no_neighbours_are_further_apart_than_epsilon(kind, adjacency, workload)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_epsilon_is_reached(kind):
-    # All records agree, so query 0 is far behind query 1. Replacing a record can raise query 0 by 1
-    # and lower query 1 by 1. Then the probability of query 0 grows by nearly the factor e^epsilon.
-    # So a spread that is smaller by a tenth breaks the claim.
+    # All records agree, so query 0 is far behind query 1. If a replaced record raises query 0 by 1
+    # and lowers query 1 by 1, the probability of query 0 grows by nearly the factor e^epsilon.
     workload = Explicit(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.0, 0.0, 0.0]]))
     mechanism = choice(kind, workload, REPLACE, n=100)
     far = [[1] * 100]
@@ -140,8 +139,7 @@ def test_loss_holds_and_is_nearly_reached(kind, gamma):
     behind = np.zeros(6)
     behind[2] = bound * (1 + 1e-9)
     worst = 1 - mechanism.probabilities(behind)[2]
-    # The bound of the exponential mechanism is attained. The other two are union bounds, which are
-    # not attained, because several rivals can be ahead together.
+    # The other two are union bounds, and several rivals can be ahead together.
     reached = 1 - 1e-6 if kind is ExponentialMechanism else 0.5
     assert reached * gamma < worst <= gamma * (1 + 1e-6)
     random = np.random.default_rng(3)
@@ -154,10 +152,7 @@ def test_loss_holds_and_is_nearly_reached(kind, gamma):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gamma", [0.01, 0.3, 0.49, 0.5, 0.8])
 def test_loss_of_two_queries_is_attained(kind, gamma):
-    """A union bound over one rival is exact. For gamma of at least 1/2, the bound on the loss is 0.
-
-    Two equal answers are chosen with probability 1/2 each.
-    """
+    """A union bound over one rival is exact, and 0 for gamma of at least 1/2."""
     mechanism = kind(Explicit(np.eye(2)), n=50, privacy=PureDP(0.7))
     bound = mechanism.loss(gamma)
     if gamma >= 0.5:

@@ -16,7 +16,7 @@ from tests.stats import audit_event
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PURE = PureDP(1.0)
 LAPLACE = [UniformLaplace(), WeightedLaplace(1), WeightedLaplace(4)]
-SHAPES = [(1, 4), (1, 12), (2, 5), (3, 3)]
+SHAPES = [(1, 12), (2, 5), (3, 3)]
 
 
 def moves(workload: SmoothQueries, adjacency: Adjacency) -> np.ndarray:
@@ -116,9 +116,8 @@ def audited(scales: np.ndarray, size: int):
         lambda trials, rng: first + noise.sample(rng, trials),
         lambda trials, rng: second + noise.sample(rng, trials),
         PURE,
-        # The two probabilities are near 1/8 and e^-1.08 / 8. With this many trials, their bounds at
-        # level 2.5e-7 lower the audited loss by less than half of 0.079, its excess over epsilon.
-        # One joint test of both probabilities would need 1.3e5 trials only.
+        # With this many trials, bounds on the two probabilities at level 2.5e-7 lower the audited
+        # loss by less than half of 0.079, its excess over epsilon.
         trials=1_000_000,
         event=lambda outputs: (outputs >= 1).all(axis=1),
         rng=5,
@@ -138,14 +137,6 @@ def test_audit_refutes_the_printed_scale_and_not_the_corrected_one():
     assert audited(0.93 * corrected, 4).refuted
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("smoothness", [1, 3])
-def test_audit_of_weighted_noise(smoothness):
-    scales = WeightedLaplace(smoothness).calibrate(SmoothQueries(1, 4), PURE, REPLACE).scales
-    assert not audited(scales, 4).refuted
-    assert audited(0.93 * scales, 4).refuted
-
-
 ONE = SmoothQueries(1, 3)
 
 
@@ -157,10 +148,6 @@ ONE = SmoothQueries(1, 3)
             for noise in LAPLACE
         ),
         (lambda: UniformGaussian().calibrate(ONE, PURE, REPLACE), "must be ZCDP or ApproxDP"),
-        *(
-            (lambda bad=bad: WeightedLaplace(bad), "smoothness must be")
-            for bad in (0, -1, np.inf, "4")
-        ),
         (
             lambda: WeightedLaplace(1000).calibrate(SmoothQueries(1, 64), PURE, REPLACE),
             "smoothness must be smaller for degree 64",
@@ -170,8 +157,3 @@ ONE = SmoothQueries(1, 3)
 def test_what_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_two_degrees_have_equal_scales_for_every_smoothness():
-    equal = WeightedLaplace(1000).calibrate(SmoothQueries(2, 2), PURE, REPLACE)
-    assert np.ptp(equal.scales) == 0

@@ -27,7 +27,6 @@ from geomdp.mechanisms.smooth_summary import (
     LeastPredictedError,
     ScaledLaplace,
     predicted_error,
-    rounded_means,
 )
 from geomdp.noise.rounding import Numbers, Rounded
 from geomdp.privacy import Adjacency, Heuristic
@@ -41,6 +40,7 @@ from tests.stats import mean_agrees
 N = 500
 PURE = gd.PureDP(1.0)
 POINTS = np.random.default_rng(0).uniform(-1, 1, (N, 2))
+SCHEMA = Schema((RealColumn("age", (0, 120)), RealColumn("income", (0, 1e5))))
 KERNEL = GaussianMixture(np.array([[0.2, -0.5]]), np.array([1.0]), 0.8)
 POLYNOMIAL = Polynomial(np.array([[2, 1], [0, 3]]), np.array([1.0, -0.5]))
 
@@ -65,7 +65,7 @@ class TestRelease:
         assert release.moments[0, 0] == 1
         assert release.noise_std[0, 0] == 0
 
-    @pytest.mark.parametrize("count", [120, N, 2 * N])
+    @pytest.mark.parametrize("count", [120, 2 * N])
     def test_under_add_remove_errors_are_those_of_sums_over_the_declared_number(self, count):
         """A missing record counts with the constant coefficient, which `missing_record` states."""
         loose = summary(privacy=gd.PureDP(1e6), adjacency=Adjacency.ADD_REMOVE)
@@ -77,21 +77,9 @@ class TestRelease:
         stated = (query(points).sum() + (N - count) * answer.missing_record) / N
         assert answer.noise_std < 1e-4
         assert answer.value == pytest.approx(stated, abs=8 * answer.noise_std)
-        if count != N:  # the answer is neither the mean nor the sum divided by n
-            assert abs(answer.value - query(points).mean()) > 0.1
-            assert abs(answer.value - query(points).sum() / N) > 0.1
-
-    @pytest.mark.statistical
-    @pytest.mark.parametrize("noise", [UniformLaplace(), WeightedLaplace(3)], ids=repr)
-    def test_errors_of_answers_have_the_stated_deviation(self, noise):
-        mechanism = summary(noise=noise)
-        coefficients = approximate(KERNEL, 5, 2, gd.workloads.smooth.Truncation())
-        truth = coefficients.answer(mechanism.workload.table(mechanism.workload.answers(POINTS)))
-        rng = np.random.default_rng(1)
-        answers = [mechanism.release(POINTS, rng=rng).combine(coefficients) for _ in range(1500)]
-        errors = np.array([answer.value - truth for answer in answers])
-        mean_agrees(errors, 0.0)
-        mean_agrees(errors**2, answers[0].noise_std ** 2)
+        # It is neither the mean nor the sum divided by n.
+        assert abs(answer.value - query(points).mean()) > 0.1
+        assert abs(answer.value - query(points).sum() / N) > 0.1
 
     def test_answers_are_those_of_the_coefficients(self):
         release = summary().release(POINTS, rng=0)
@@ -107,20 +95,13 @@ class TestRelease:
 
     def test_chunks_and_frames_give_the_same_release(self):
         whole = summary().release(POINTS, rng=3)
-        pieces = summary().release((part for part in np.array_split(POINTS, 7)), rng=3)
-        np.testing.assert_array_equal(whole.moments, pieces.moments)
-        frame = summary().release(pd.DataFrame(POINTS), rng=3)
-        np.testing.assert_array_equal(whole.moments, frame.moments)
+        for given in (iter(np.array_split(POINTS, 7)), pd.DataFrame(POINTS)):
+            found = summary().release(given, rng=3)
+            np.testing.assert_array_equal(whole.moments, found.moments)
 
     def test_privacy_record(self):
-        fresh = summary().release(POINTS)
-        assert str(fresh.guarantee).startswith("1-DP, replace-one")
-        seeded = [summary().release(POINTS, rng=1) for _ in range(2)]
-        assert str(seeded[0].guarantee) == "seeded: no privacy claim"
-        np.testing.assert_array_equal(seeded[0].moments, seeded[1].moments)
-        assert (fresh.moments != seeded[0].moments).any()
-        added = summary(adjacency=Adjacency.ADD_REMOVE).release(POINTS[:-3], rng=0)
-        assert added.n == N
+        assert str(summary().release(POINTS).guarantee).startswith("1-DP, replace-one")
+        assert str(summary().release(POINTS, rng=1).guarantee) == "seeded: no privacy claim"
         assert summary(privacy=gd.ZCDP(0.5)).guarantee.privacy == gd.ZCDP(0.5)
 
     def test_projected(self, tmp_path):
@@ -139,9 +120,7 @@ class TestRelease:
 
 
 class TestNumericalError:
-    @pytest.mark.parametrize(
-        ("d", "n", "degree"), [(1, 10**4, 8), (1, 10**8, 64), (2, 10**6, 32), (3, 10**6, 12)]
-    )
+    @pytest.mark.parametrize(("d", "n", "degree"), [(1, 10**8, 64), (2, 10**6, 32), (3, 10**6, 12)])
     def test_is_a_thousand_times_below_the_noise(self, d, n, degree):
         mechanism = gd.SmoothSummary(d, n=n, smoothness=4, privacy=PURE, degree=degree)
         scales = mechanism.noise_std / np.sqrt(2)
@@ -165,8 +144,7 @@ class TestNumericalError:
 
 class TestFile:
     def test_round_trip(self, tmp_path):
-        schema = Schema((RealColumn("age", (0, 120)), RealColumn("income", (0, 1e5))))
-        release = summary(schema=schema).release(POINTS)
+        release = summary(schema=SCHEMA).release(POINTS)
         release.save(tmp_path / "s.npz")
         loaded = SmoothRelease.load(tmp_path / "s.npz")
         for name in ("n", "d", "degree", "smoothness", "numerical_error", "guarantee", "schema"):
@@ -217,13 +195,6 @@ class TestDegree:
         assert mechanism.degree == 10  # (10^6)^(1/6)
         assert gd.SmoothSummary(3, n=10, smoothness=9, privacy=PURE, degree=rule).degree == 2
 
-    def test_predicted_error_balances_noise_and_approximation(self):
-        degrees = [
-            gd.SmoothSummary(1, n=n, smoothness=2, privacy=PURE).degree for n in (100, 10**5)
-        ]
-        private = gd.SmoothSummary(1, n=10**5, smoothness=2, privacy=gd.PureDP(0.01)).degree
-        assert max(degrees[0], private) < degrees[1]
-
     @pytest.mark.parametrize("noise", [UniformLaplace(), WeightedLaplace(2.0)], ids=repr)
     def test_the_least_degree_near_the_best_predicted_error(self, noise):
         """The rule may stop early, if more degrees lower the error by less than 2.5%."""
@@ -267,24 +238,19 @@ class TestBadInput:
         assert "1.01" not in str(caught.value)
 
     def test_tables_with_declared_bounds(self):
-        with pytest.raises(ValueError, match="column 'age': bounds must be 2 numbers, increasing"):
-            RealColumn("age", (5, 5))
-        schema = Schema((RealColumn("age", (0, 120)), RealColumn("income", (0, 1e5))))
         frame = pd.DataFrame({"age": [0.0, 120, 130], "income": [0.0, 1e5, 1]})
-        mechanism = gd.SmoothSummary(2, n=3, smoothness=1, privacy=PURE, degree=2, schema=schema)
+        mechanism = gd.SmoothSummary(2, n=3, smoothness=1, privacy=PURE, degree=2, schema=SCHEMA)
         universe = mechanism.workload.universe
         with pytest.raises(ValueError, match="row 2, column 'age'"):
-            mechanism.release(encode(frame, schema, universe), rng=Untouchable())
-        release = mechanism.release(encode(frame.clip(upper=120), schema, universe), rng=0)
-        assert release.schema == schema
+            mechanism.release(encode(frame, SCHEMA, universe), rng=Untouchable())
+        release = mechanism.release(encode(frame.clip(upper=120), SCHEMA, universe), rng=0)
+        assert release.schema == SCHEMA
 
     @pytest.mark.parametrize(
         ("options", "words"),
         [
             ({"degree": 1}, "degree must be"),
             ({"degree": 4096}, r"degree\^d must be at most"),
-            ({"privacy": 1.0}, "privacy must be"),
-            ({"adjacency": "replace-one"}, "adjacency must be"),
             ({"privacy": gd.ZCDP(1.0), "noise": UniformLaplace()}, "privacy must be PureDP"),
             ({"schema": Schema((RealColumn("age", (0, 1)),))}, "schema must have 2 real columns"),
         ],
@@ -299,7 +265,8 @@ class TestExactRelease:
         mechanism = summary()
         monkeypatch.setattr(os, "urandom", seeded(1))
         release = mechanism.release(POINTS)
-        noise = rounded_by(mechanism, seeded(1))
+        exact = Rounded([Numbers(mechanism._exact.computable())], mechanism.grid)
+        noise = exact.draw(seeded(1))
         count, sums = mechanism.transform.sums([POINTS])
         assert count == N
         unit = Fraction(2) ** mechanism.grid
@@ -309,25 +276,11 @@ class TestExactRelease:
             whole = round(Fraction(total) * unit)
             assert moment == float((whole + j) / unit / N)
 
-    def test_only_noisy_sums_are_read(self):
-        """Sums with noise that makes up for their difference give the same moments."""
-        first = np.array([3.25, -7.0, 2.0**-31])
-        grid = 27
-        whole = [round(Fraction(x) * 2**grid) for x in first.tolist()]
-        second = first + np.array([1.5, 0.1, -0.7])
-        gaps = [round(Fraction(x) * 2**grid) - w for x, w in zip(second, whole, strict=True)]
-        for bits in range(4, 100, 6):
-            noise = [(1 << bits) + 1, -(3 << bits) + 5, (1 << bits) - 9]
-            moved = [j + gap for j, gap in zip(noise, gaps, strict=True)]
-            found = rounded_means(second, noise, grid, 100)
-            np.testing.assert_array_equal(found, rounded_means(first, moved, grid, 100))
-
     def test_noise_covers_the_rounding_of_sums(self):
         """The noise is larger by a share of 1e-6. A grid step is below 1e-9 of every deviation."""
         mechanism = summary()
         exact, plain = mechanism._exact.deviations, mechanism.noise.deviations
-        assert (exact >= plain * (1 + 0.9e-6)).all()
-        assert (exact <= plain * (1 + 1.1e-6)).all()
+        np.testing.assert_allclose(exact / plain - 1, 1e-6, rtol=0.1)
         assert 2.0**-mechanism.grid <= plain.min() * 1e-9
 
     def test_noise_covers_a_step_of_the_grid_in_the_change_of_every_sum(self, monkeypatch):
@@ -341,12 +294,13 @@ class TestExactRelease:
         np.testing.assert_allclose(ratio, expected, rtol=2e-6)
 
     @pytest.mark.statistical
+    @pytest.mark.parametrize("rng", [None, np.random.default_rng(1)], ids=["exact", "seeded"])
     @pytest.mark.parametrize("privacy", [PURE, gd.ZCDP(0.5)], ids=str)
-    def test_law(self, privacy, monkeypatch):
+    def test_law(self, privacy, rng, monkeypatch):
         monkeypatch.setattr(os, "urandom", seeded(2))
         mechanism = summary(privacy=privacy, degree=3)
         _, sums = mechanism.transform.sums([POINTS])
-        releases = [mechanism.release(POINTS) for _ in range(1000)]
+        releases = [mechanism.release(POINTS, rng) for _ in range(1000)]
         moments = np.array([release.moments.ravel()[1:] for release in releases])
         errors = (moments - sums.ravel()[1:] / N) / releases[0].noise_std.ravel()[1:]
         mean_agrees(errors, np.zeros(errors.shape[1]))
@@ -356,11 +310,6 @@ class TestExactRelease:
         proved = summary()
         assert proved.guarantee.arithmetic == rounded_arithmetic(proved.grid, SLACK)
         assert summary(adjacency=Adjacency.ADD_REMOVE).guarantee.arithmetic == FLOAT64_CAVEAT
-
-
-def rounded_by(mechanism, entropy):
-    """Noise of the summary `mechanism` from the bytes of `entropy`, in units of 2^-grid."""
-    return Rounded([Numbers(mechanism._exact.computable())], mechanism.grid).draw(entropy)
 
 
 def test_the_guarantee_states_the_sampler_of_the_noise_given():

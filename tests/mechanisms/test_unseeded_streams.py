@@ -31,12 +31,12 @@ from geomdp.mechanisms.interactive.sparse_vector import (
 from geomdp.noise import scalar
 from geomdp.noise.rounding import Undecided
 from geomdp.noise.scalar import ExactNoise, exact_argmax, noisy_argmax
-from geomdp.privacy import Adjacency, ApproxDP, Ledger, PureDP
+from geomdp.privacy import ApproxDP, Ledger, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC
 from geomdp.workloads import DenseQuery, SparseQuery
 from geomdp.workloads.base import MAX_RECORDS, exact_product
 from tests.noise.exact.reference import seeded
-from tests.stats import LEVEL, MINIMUM_SAMPLES, binomial_agrees, mean_agrees
+from tests.stats import MINIMUM_SAMPLES, binomial_agrees, mean_agrees
 
 ONE = PureDP(1.0)
 
@@ -60,20 +60,14 @@ MAKE = {
 def test_records_say_how_noise_is_computed():
     assert AboveThreshold(0.0, privacy=ONE).guarantee.arithmetic == DECIDED_ARITHMETIC
     assert online().guarantee.arithmetic == DECIDED_ARITHMETIC
-    assert str(AboveThreshold(0.0, privacy=ONE, rng=1).guarantee) == "seeded: no privacy claim"
 
 
-@pytest.mark.parametrize("name", sorted(set(MAKE) - {"ledger"}))
+@pytest.mark.parametrize("name", MAKE)
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_objects_that_hold_noise_cannot_be_copied(name, copied):
-    with pytest.raises(TypeError, match="cannot be copied or pickled"):
-        copied(MAKE[name]())
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
-def test_ledgers_cannot_be_copied(copied):
-    with pytest.raises(TypeError):
-        copied(MAKE["ledger"]())
+def test_objects_that_hold_noise_or_a_budget_cannot_be_copied(name, copied):
+    if (name, copied) != ("ledger", copy.copy):  # which shares the budget
+        with pytest.raises(TypeError, match=None if name == "ledger" else "cannot be copied"):
+            copied(MAKE[name]())
 
 
 def in_child(action, queue):
@@ -84,9 +78,7 @@ def in_child(action, queue):
         queue.put(str(error))
 
 
-@pytest.mark.parametrize(
-    "name", ["above threshold", "sparse", "numeric", "seeded", "online", "noise", "ledger"]
-)
+@pytest.mark.parametrize("name", MAKE)
 def test_a_forked_child_gets_no_noise(name):
     made = MAKE[name]()
     actions = {
@@ -145,20 +137,14 @@ def test_approximate_scales_exceed_the_formula_at_400_bits():
                 assert least <= mpf(scale * ROUNDED_UP) <= least * (1 + mpf(2) ** -44)
 
 
-def answers_at(truth, monkeypatch, seed):
-    monkeypatch.setattr(os, "urandom", seeded(seed))
-    return NumericSparse(2.0**60, cutoff=1, privacy=PureDP(0.01)).ask(truth)
-
-
 def test_answers_at_2_to_the_60_lie_on_one_grid(monkeypatch):
     """As floats, 2^60 + 128 would be rounded down to 2^60, and 2^60 + 129 up to 2^60 + 256."""
     seen = {truth: set() for truth in (2**60 + 128, 2**60 + 129)}
     for truth, values in seen.items():
         for seed in range(300):
-            answer = answers_at(truth, monkeypatch, seed)
-            if answer.value is not None:
-                values.add(answer.value)
-    first, second = seen.values()
+            monkeypatch.setattr(os, "urandom", seeded(seed))
+            values.add(NumericSparse(2.0**60, cutoff=1, privacy=PureDP(0.01)).ask(truth).value)
+    first, second = (values - {None} for values in seen.values())
     assert len(first) > 20
     # Near 2^60, floats are multiples of 128 or 256, and both answers lead to the same floats.
     assert all(value % 128 == 0 for value in first | second)
@@ -174,7 +160,7 @@ def test_whole_numbers_and_fractions_keep_their_value():
     assert stream._truths(np.array([big + 1])).tolist() == [big + 1]
     with pytest.raises(ValueError, match="finite number"):
         stream.ask(10**400)
-    with pytest.raises(ValueError, match="queries must be a one-dimensional array of numbers"):
+    with pytest.raises(ValueError, match="one-dimensional array of finite numbers"):
         stream.ask_many(np.zeros(2, dtype=np.longdouble))
 
 
@@ -196,13 +182,6 @@ def test_unseeded_streams_have_the_closed_law(monkeypatch):
     mean_agrees(errors**2, 2.0)
 
 
-def test_arrays_and_lists_are_searched_alike():
-    truths = [int(x) for x in np.where(np.arange(1000) % 97 == 3, 10**9, -(10**9))]
-    for queries in (truths, np.array(truths)):
-        stream = Sparse(0.0, cutoff=100, privacy=ONE, adjacency=Adjacency.ADD_REMOVE)
-        assert [a.above for a in stream.ask_many(queries)] == [t > 0 for t in truths]
-
-
 # Constructions: true answers are exact fractions, and choices are exact
 
 
@@ -214,21 +193,14 @@ def fractions_of(values, counts):
     return sum((Fraction(value) * count for value, count in pairs), start=Fraction(0))
 
 
-def check_products_are_exact(product):
+def test_sums_of_float_values_are_exact():
     rng = np.random.default_rng(0)
     for size in (1, 5, 200):
         counts = rng.integers(0, 10**8, size)
         for values in (rng.random(size), np.ldexp(rng.random(size), -rng.integers(0, 900, size))):
-            assert product(values, counts) == fractions_of(values, counts)
-    assert product(np.array([5e-324, 1.0, 0.0]), np.array([3, 2**35, 7])) == (
-        3 * Fraction(5e-324) + 2**35
-    )
-
-
-def test_sums_of_float_values_are_exact_and_float64_is_caught():
-    check_products_are_exact(exact_product)
-    with pytest.raises(AssertionError):
-        check_products_are_exact(lambda values, counts: Fraction(float(values @ counts)))
+            assert exact_product(values, counts) == fractions_of(values, counts)
+    values, counts = np.array([5e-324, 1.0, 0.0]), np.array([3, 2**35, 7])
+    assert exact_product(values, counts) == fractions_of(values, counts)
     with pytest.raises(ValueError, match="2\\^36"):
         exact_product(np.ones(1), np.array([MAX_RECORDS]))
 
@@ -257,31 +229,21 @@ def test_truths_of_a_class_are_exact():
     np.testing.assert_allclose(first.near(), parities.truths(records, n), rtol=1e-15)
 
 
-def check_choices_see_exact_scores(choose):
-    """The score 2^60 + 129 is chosen e times as often as 2^60 + 128.
-
-    Neighbouring floats of this size differ by 256.
-    """
-    scores = [2**60 + 128, 2**60 + 129]
-    entropy, picks = seeded(3), 0
-    for _ in range(1000):
-        picks += choose(scores, entropy)
+@pytest.mark.statistical
+def test_choices_see_exact_scores():
+    """The score 2^60 + 129 is chosen e times as often as 2^60 + 128; as floats they are equal."""
+    scores, near, entropy = [2**60 + 128, 2**60 + 129], np.full(2, 2.0**60), seeded(3)
+    given = (near, np.full(2, 256.0), scores.__getitem__, 1.0, entropy)
+    picks = sum(exact_argmax(*given) for _ in range(1000))
     binomial_agrees(picks, 1000, math.e / (1 + math.e))
 
 
-@pytest.mark.statistical
-def test_choices_see_exact_scores_and_floats_are_caught():
-    near = np.array([2.0**60, 2.0**60])
-    check_choices_see_exact_scores(
-        lambda scores, entropy: exact_argmax(
-            near, np.full(2, 256.0), scores.__getitem__, 1.0, entropy
-        )
-    )
-    with pytest.raises(AssertionError):
-        check_choices_see_exact_scores(lambda _, entropy: noisy_argmax(near, 1.0, entropy))
+def undecided(*arguments):
+    del arguments
+    raise Undecided
 
 
-def check_the_filter_changes_no_choice():
+def test_the_filter_changes_no_choice():
     rng = np.random.default_rng(2)
     for size, spread in ((2, 1.0), (50, 30.0), (3000, 1e-3)):
         scores = rng.random(size) * spread
@@ -296,20 +258,6 @@ def check_the_filter_changes_no_choice():
             assert found == plain
 
 
-def undecided(*arguments):
-    del arguments
-    raise Undecided
-
-
-def test_the_filter_changes_no_choice(monkeypatch):
-    check_the_filter_changes_no_choice()
-    right = scalar.near_log
-    # The planted defect is an error of up to 0.3 in the logarithms.
-    monkeypatch.setattr(scalar, "near_log", lambda x: right(x) + 0.3 * np.sin(100 * right(x)))
-    with pytest.raises(AssertionError):
-        check_the_filter_changes_no_choice()
-
-
 def test_the_filter_decides_nearly_all_choices(monkeypatch):
     monkeypatch.setattr(scalar, "exponentials", None)
     scores = np.random.default_rng(0).random(10_000)
@@ -317,30 +265,9 @@ def test_the_filter_decides_nearly_all_choices(monkeypatch):
         noisy_argmax(scores, 0.1, seeded(seed))
 
 
-def construction():
-    return IterativeConstruction(
-        MultiplicativeWeights(4), AllParities(2), n=400_000, privacy=APPROX
-    )
-
-
-@pytest.mark.statistical
-def test_choices_follow_the_exponential_mechanism():
-    run = construction()
-    truths = run.distinguisher.exact_truths(np.array([0] * 6 + [1, 2, 3, 3]), 10)
-    start = run.rule.start(run.alpha / 2)
-    noise = ExactNoise()
-    picks = [
-        run.distinguisher.choose(truths, start, epsilon=3.0, n=10, noise=noise) for _ in range(4000)
-    ]
-    estimates = run.distinguisher.estimates(start)
-    gaps = np.array([float(abs(truths[i] - Fraction(float(estimates[i])))) for i in range(4)])
-    weights = np.exp(3.0 * 10 / 2 * gaps)
-    for i, probability in enumerate(weights / weights.sum()):
-        binomial_agrees(picks.count(i), 4000, float(probability), level=LEVEL / 4)
-
-
 def test_answers_lie_on_a_public_grid():
-    run = construction()
+    rule = MultiplicativeWeights(4)
+    run = IterativeConstruction(rule, AllParities(2), n=400_000, privacy=APPROX)
     records = np.repeat(np.array([0, 0, 0, 1, 3], dtype=np.int8), run.n // 5)
     unit = 2.0 ** math.ceil(math.log2(1024 / run.answer_scale))
     release = run.release(records)
@@ -370,33 +297,3 @@ def test_online_comparisons_are_asked_exact_differences(monkeypatch):
     assert asked[0] == truth - Fraction(estimate)
     assert all(isinstance(value, Fraction) for value in asked)
     assert asked[1:] in ([], [-asked[0]])
-
-
-class OwnTruths:
-    """Exact true answers in a class of the user's own."""
-
-    def __init__(self, truths):
-        self._truths, self.n = truths, truths.n
-
-    def __getitem__(self, index):
-        return self._truths[index]
-
-    def near(self):
-        return self._truths.near()
-
-
-@pytest.mark.parametrize("own", [False, True])
-def test_an_unseeded_run_chooses_exactly_whatever_holds_the_true_answers(own, monkeypatch):
-    exact_truths, exact_argmax = EnumeratedQueries.exact_truths, ExactNoise.exact_argmax
-    chosen = []
-    if own:
-        monkeypatch.setattr(
-            EnumeratedQueries, "exact_truths", lambda *given: OwnTruths(exact_truths(*given))
-        )
-    monkeypatch.setattr(
-        ExactNoise, "exact_argmax", lambda *given: chosen.append(1) or exact_argmax(*given)
-    )
-    queries = EnumeratedQueries([DenseQuery(row) for row in np.eye(4)])
-    run = IterativeConstruction(MultiplicativeWeights(4), queries, n=400_000, privacy=APPROX)
-    run.release(np.repeat([0, 1, 2, 3], 100_000))
-    assert chosen

@@ -95,6 +95,8 @@ def test_net_size_is_the_least_for_which_random_records_serve(queries, alpha):
     assert failure(size) < 1
     # The formula adds one record to the least whole number that suffices.
     assert failure(size - 2) >= 1
+    fineness = net_fineness(10**4, size, queries)  # the random records are the better bound
+    assert 2 * queries * math.exp(-2 * size * fineness**2) == pytest.approx(1, rel=1e-12)
 
 
 @pytest.mark.parametrize(("size", "records"), [(2, 1), (2, 5), (3, 4), (4, 6), (5, 3)])
@@ -110,13 +112,6 @@ def test_net_fineness_is_that_of_rounding(size, records):
     remainder[0] += records - size // 2
     worst = remainder / records
     assert 0.5 * np.abs(candidates - worst).sum(axis=1).min() == pytest.approx(fineness, rel=1e-12)
-
-
-def test_net_fineness_with_few_queries_is_that_of_random_records():
-    """Some l records of the data answer q queries with errors up to sqrt(ln(2 q) / (2 l))."""
-    fineness = net_fineness(1000, 50, n_queries=3)
-    assert fineness == pytest.approx(math.sqrt(math.log(6) / 100), rel=1e-12)
-    assert 2 * 3 * math.exp(-2 * 50 * fineness**2) == pytest.approx(1, rel=1e-12)
 
 
 def test_median_has_no_bound_at_or_below_its_fineness():
@@ -146,20 +141,6 @@ def test_median_halves_and_stays_within_its_bound():
             updates += 1
             assert 1 <= hypothesis.remaining <= before / 2
         assert updates <= rule.bound(alpha)
-
-
-def test_median_is_that_of_the_candidates_that_agree_with_all_answers():
-    """Deleted candidates do not return. The test keeps its own list of the candidates left."""
-    rule = Median(net(3, 9), net_fineness(3, 9, 3))
-    hypothesis, left = rule.start(0.5), rule.candidates
-    for values, answer in (([1.0, 0, 0], 1.0), ([0, 1.0, 0], 0.0), ([1.0, 0, 0], 0.0)):
-        query = DenseQuery(np.array(values))
-        answers = left @ query.values
-        median = np.sort(answers)[(len(answers) - 1) // 2]
-        assert hypothesis.evaluate(query) == median
-        hypothesis.update(query, answer)
-        left = left[answers > median if answer == 1.0 else answers < median]
-        assert hypothesis.remaining == len(left)
 
 
 @pytest.mark.parametrize(
@@ -210,21 +191,21 @@ def test_sparse_weights_agree_with_a_dense_reference(universe):
 
 def test_sparse_weights_survive_extreme_drift():
     """After thousands of equal updates, weights would overflow, but their logarithms do not."""
-    hypothesis = SparseMultiplicativeWeights(1).start(0.05)
+    hypothesis = SparseMultiplicativeWeights(1).start(0.9)
     up, down = SparseQuery.counting(["up"]), SparseQuery.counting(["down"])
-    for _ in range(60_000):
+    for _ in range(3000):
         hypothesis.update(up, 2.0)
     assert hypothesis.evaluate(up) == pytest.approx(1.0, abs=1e-12)
     hypothesis.update(down, 1.0)
     assert 0 <= hypothesis.evaluate(down) < 1e-300
-    for _ in range(61_000):
+    for _ in range(3050):
         hypothesis.update(up, -1.0)
-    # After 60,000 steps up and 61,000 down, the weight is e^-25 times that of a free slot.
+    # After 3000 steps up and 3050 down at the rate 0.45, the weight is e^-22.5 of a free slot's.
     ratio = hypothesis.weight("up") / hypothesis.weight("fresh")
-    assert ratio == pytest.approx(math.exp(-25), rel=1e-6)
+    assert ratio == pytest.approx(math.exp(-22.5), rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_sparse_weights_potential_drops_with_the_final_table(seed):
     """The potential sums over all elements that have a slot at the end (BR-SMW, DISC-9)."""
     rng = np.random.default_rng(seed)
@@ -271,6 +252,7 @@ def test_bounds_beyond_float64_are_infinite(rule):
     assert rule.bound(1e-200) == math.inf
     assert 1e200 < rule.bound(1e-101) < math.inf
     assert rule.bound(1e200) == 0
+    assert SparseMultiplicativeWeights(3).slots(1e-100) > 10**200
 
 
 RULES = [
@@ -279,31 +261,31 @@ RULES = [
     Median(np.eye(2), fineness=0.1),
     SparseMultiplicativeWeights(3),
 ]
-THREE = SparseQuery.counting("abc")
+THREE, SLOTS = SparseQuery.counting("abc"), SparseMultiplicativeWeights(2).start(0.5)
 REFUSED = {
     "no size": (lambda: MultiplicativeWeights(1), "size must be a whole number, at least 2"),
-    "fineness": (lambda: Median(net(2, 4), fineness=-0.1), "fineness must be"),
-    "undefined fineness": (lambda: Median(net(2, 4), fineness=math.nan), "fineness must be"),
-    "infinite fineness": (lambda: Median(net(2, 4), fineness=math.inf), "fineness must be"),
+    **{
+        f"fineness {bad}": (lambda bad=bad: Median(net(2, 4), fineness=bad), "fineness must be")
+        for bad in (-0.1, math.nan, math.inf)
+    },
     **{
         f"row {row}": (
             lambda row=row: Median(np.array([[0.5, 0.5], row]), fineness=0.1),
-            "rows of candidates must sum to 1, row 1 sums to",
+            "rows of candidates must be distributions: row 1 is none",
         )
-        for row in ([0.5, 0.6], [0.3, 0.3], [1e308, 1e308])
+        for row in ([0.5, 0.6], [0.3, 0.3], [1e308, 1e308], [-0.5, 1.5])
     },
     "too coarse": (
         lambda: Median(np.full((1, 2), 0.5), 0.01).start(0.1).update(DenseQuery([1.0, 0.0]), 0.9),
         "strictly finer",
     ),
-    "undeclared": (
-        lambda: SparseMultiplicativeWeights(2).start(0.5).evaluate(THREE),
-        "sparsity at most 2, got 3",
-    ),
-    "undeclared update": (
-        lambda: SparseMultiplicativeWeights(2).start(0.5).update(THREE, 0.5),
-        "sparsity at most 2, got 3",
-    ),
+    **{
+        f"undeclared {use}": (
+            lambda use=use, more=more: getattr(SLOTS, use)(THREE, *more),
+            "sparsity at most 2, got 3",
+        )
+        for use, more in (("evaluate", []), ("update", [0.5]))
+    },
     **{
         f"too many slots: {use}": (
             lambda use=use: getattr(SparseMultiplicativeWeights(3), use)(1e-200),
@@ -324,8 +306,3 @@ def test_refused(name):
     call, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_limits_that_are_allowed():
-    assert type(MultiplicativeWeights(np.int64(2)).size) is int
-    assert SparseMultiplicativeWeights(3).slots(1e-100) > 10**200

@@ -71,10 +71,9 @@ def test_subspace_maps_are_the_normalised_subspace_polynomials(
 def test_butterfly_agrees_with_direct_evaluation(
     reference: type[galois.FieldArray], levels: int
 ) -> None:
-    """The butterfly evaluates a polynomial at the points theta + v for all words v below 2^levels.
+    """A polynomial at theta + v, for all words v below 2^levels.
 
-    Basis polynomial i is the product of the normalised subspace polynomials s'_j over the bits j
-    that are 1 in i.
+    Basis polynomial i is the product of the normalised s'_j over the bits j that are 1 in i.
     """
     size, theta = 1 << levels, 0x0123_4567_89AB_CD00
     maps = subspace_maps(levels)
