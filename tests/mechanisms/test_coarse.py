@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -153,16 +152,3 @@ def test_coarse_of_coarse_sums_answers_that_the_noise_hides():
     change = np.abs(sums[:, None] - sums).sum(axis=2).max()
     # At epsilon = 1 the scale of the noise is the largest change that it hides.
     assert change <= twice.inner.inner.noise.scale * (1 + 1e-9)
-
-
-def test_the_radius_named_in_an_error_is_the_largest():
-    """The net starts at the point farthest from the mean; other points can be farther apart."""
-    points = np.array([[0.0, 1.0], [-0.9, 0.0], [0.9, 0.0], *[[0.0, -0.5]] * 20])
-    inner = Laplace(Explicit(points.T), n=10, privacy=PURE)
-    with pytest.raises(ValueError, match="radius must leave two points") as refused:
-        Coarse(inner, 2.0)
-    named = float(re.search(r"it must be \D*([\d.]+),", str(refused.value)).group(1))
-    # The message shows six digits.
-    assert len(Coarse(inner, named * (1 - 1e-5)).net) == 2
-    with pytest.raises(ValueError, match="radius must leave two points"):
-        Coarse(inner, named * (1 + 1e-5))

@@ -1,7 +1,6 @@
 """One thread at a time uses what holds noise or a budget, and no query uses it while evaluated.
 
-Every row of `CASES` is one class with a use that runs code of the caller: a query, a source of
-random bytes, or the decision of a ledger. The same three laws hold for all rows.
+Every row of `CASES` is one class with a use that runs code of the caller.
 """
 
 from __future__ import annotations
@@ -86,7 +85,6 @@ def online(_: Caller) -> Any:
 
 
 def iterative(caller: Caller) -> Any:
-    """A construction with a ledger that pays for one release."""
     mechanism = gd.IterativeConstruction(
         gd.mechanisms.MultiplicativeWeights(2),
         gd.mechanisms.EnumeratedQueries([CallingQuery([1.0, 0.0], caller)]),

@@ -27,7 +27,7 @@ from geomdp.mechanisms.interactive.iterative import (
     step_epsilon,
 )
 from geomdp.mechanisms.interactive.online import solve_accuracy
-from geomdp.mechanisms.interactive.updates import follow, net
+from geomdp.mechanisms.interactive.updates import follow
 from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Ledger, PureDP
@@ -367,19 +367,6 @@ def test_the_least_alpha_for_a_stated_step(build):
 
 
 FIRST = DenseQuery(np.array([1.0, 0.0]))
-
-
-def test_no_accuracy_is_stated_at_or_below_the_fineness_of_a_net():
-    """With 10^9 records only the fineness 1/8 limits the accuracy: 2/8 offline, 3/8 online."""
-    rule, n = Median(net(2, 4), fineness=1 / 8), 10**9
-    queries, ledger = EnumeratedQueries([FIRST]), Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
-    assert offline(PURE, rule, queries, n).accuracy == pytest.approx(1 / 4, rel=1e-9)
-    assert online(PURE, rule, 5, n, rng=0).accuracy == pytest.approx(3 / 8, rel=1e-9)
-    with pytest.raises(ValueError, match="alpha must be larger"):
-        offline(PURE, rule, queries, n, alpha=1 / 4)
-    with pytest.raises(ValueError, match="alpha must be larger"):
-        online(PURE, rule, 5, n, alpha=1 / 8, ledger=ledger, rng=0)
-    assert not ledger.spends()
 
 
 def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed():

@@ -86,9 +86,7 @@ def test_many_columns_are_projected_on_the_relaxation() -> None:
         assert np.linalg.norm(mechanism.release(records, rng=seed).answers - truth) < before
 
 
-@pytest.mark.parametrize(
-    ("columns", "relaxed"), [(3, False), (25, True), (128, True), (129, False)]
-)
+@pytest.mark.parametrize(("columns", "relaxed"), [(3, False), (25, True), (129, False)])
 def test_tables_of_25_to_128_columns_are_relaxed(columns: int, relaxed: bool) -> None:
     assert is_relaxed(MarginalTables([2] * columns, 2)) is relaxed
     assert not is_relaxed(MarginalTables([2] * columns, 1))
@@ -110,8 +108,7 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
 def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monkeypatch):
     """A search that stops at a duality gap eta allows a squared error of ||Z||^2 + 2 eta.
 
-    The stated bound must be at least this error. The noise Z is so small that the bound from
-    ||Z||^2 is below the bound from E h_K(Z), where h_K is the support function of the polytope K.
+    The noise Z is so small that the bound from ||Z||^2 is below the bound from E h_K(Z).
     """
     mechanism = post_process(Laplace(Prefixes(16), n=16, privacy=PureDP(1e6)))
     gaps = recorded_gaps(monkeypatch)
@@ -140,14 +137,14 @@ def test_the_levels_of_limits_for_skew_draws_are_those_stated(draws: int, level:
 
 def test_support_bounds_are_the_closed_forms_where_these_are_known() -> None:
     """The support function h_K of K = [-1, 1]^m is the l1 norm, so E h_K(Z) = sum of E |Z_i|."""
-    box, scale = cube(3), 2.0
-    gaussian = expected_support_bound(GaussianNoise(np.eye(3), scale), box)
-    assert gaussian.value == pytest.approx(3 * scale * math.sqrt(2 / math.pi), rel=1e-12)
-    assert "closed form" in gaussian.source
-    q = math.exp(-1 / scale)
-    geometric = expected_support_bound(GeometricNoise(np.ones(3), scale), box)
-    assert geometric.value == pytest.approx(3 * 2 * q / (1 - q**2), rel=1e-12)
-    assert "closed form" in geometric.source
+    scale, q = 2.0, math.exp(-1 / 2)
+    for noise, size in (
+        (GaussianNoise(np.eye(3), scale), scale * math.sqrt(2 / math.pi)),
+        (GeometricNoise(np.ones(3), scale), 2 * q / (1 - q**2)),
+    ):
+        found = expected_support_bound(noise, cube(3))
+        assert found.value == pytest.approx(3 * size, rel=1e-12)
+        assert "closed form" in found.source
 
 
 def test_support_bounds_of_lattice_noise_are_infinite_for_many_coordinates() -> None:
@@ -164,8 +161,7 @@ def test_support_bounds_of_lattice_noise_are_infinite_for_many_coordinates() -> 
 def test_support_bounds_by_draws_exceed_the_mean_by_a_few_standard_errors(draws) -> None:
     """Bounds for K-norm noise of a ball K and for Laplace noise, against E h_K(Z) in closed form.
 
-    The mean of the draws is within `quantile` standard errors of E h_K(Z), and the bound adds
-    `quantile` standard errors. So the bound exceeds E h_K(Z) by at most twice this.
+    The mean of the draws is within `quantile` standard errors of it, and as many are added.
     """
     m, epsilon = 6, 0.5
     quantile = -scipy.stats.t.ppf(LEVEL, draws - 1)
@@ -182,13 +178,6 @@ def test_support_bounds_by_draws_exceed_the_mean_by_a_few_standard_errors(draws)
     # standard deviation 3.
     laplace = expected_support_bound(LaplaceNoise(1, 3.0), cube(1), draws)
     assert 0 <= laplace.value - 3 <= 2 * quantile * 3 / math.sqrt(draws)
-
-
-@pytest.mark.parametrize(("m", "draws"), [(2, 512), (2**13, 256), (2**17, 32)])
-def test_support_bounds_in_high_dimension_use_fewer_draws(m: int, draws: int) -> None:
-    found = expected_support_bound(LaplaceNoise(m, 1.0), cube(m))
-    assert f"{draws} public draws" in found.source
-    assert found.value >= m
 
 
 def test_widths_without_a_closed_form_are_upper_limits() -> None:
@@ -311,10 +300,8 @@ def test_answers_stay_within_the_bound_of_the_nearest_point_and_in_the_body(adja
         assert fitted._projected.nearest(found).gap <= 1e-7
         assert np.linalg.norm(fitted._projected.nearest(found).point - found) < 1e-4
     assert fitted.predicted_rmse.value <= 2 * projected.predicted_rmse.value
-    # Under add/remove, attainable answers can be arbitrarily far from each other.
     if adjacency is Adjacency.REPLACE_ONE:
-        diameter = TABLES.l2_diameter() / math.sqrt(TABLES.n_queries)
-        assert fitted.predicted_rmse.value <= diameter
+        assert fitted.predicted_rmse.value <= TABLES.l2_diameter() / math.sqrt(TABLES.n_queries)
 
 
 @pytest.mark.statistical
@@ -341,7 +328,7 @@ def test_fits_err_less_than_projections_on_tables_at_a_vertex_and_on_an_edge(kin
 
 @pytest.mark.parametrize(
     "workload",
-    [UNEVEN, MarginalTables([2] * 4, 3), RandomSigns(5, 30, 1), Prefixes(9), Marginals(3, 2)],
+    [UNEVEN, MarginalTables([2] * 4, 3), RandomSigns(5, 30, 1), Prefixes(9)],
     ids=repr,
 )
 def test_centre_is_the_mean_of_all_answers_and_the_radius_is_attained(workload) -> None:
@@ -351,27 +338,20 @@ def test_centre_is_the_mean_of_all_answers_and_the_radius_is_attained(workload) 
     np.testing.assert_allclose(radius, np.linalg.norm(answers - centre, axis=1).max(), rtol=1e-14)
 
 
-def test_radii_in_closed_form() -> None:
-    # The tables have 6, 2 and 3 cells. A table of c cells adds 1 - 1/c to the squared radius.
-    assert centre_and_radius(UNEVEN)[1] == pytest.approx(math.sqrt(5 / 6 + 1 / 2 + 2 / 3))
-    # For Prefixes(N), element 0 has the answer 1 to every query, and the mean answer to query i is
-    # (i + 1) / N.
-    centre, radius = centre_and_radius(Prefixes(4))
-    np.testing.assert_allclose(centre, np.arange(1, len(centre) + 1) / 4)
-    assert radius == pytest.approx(np.linalg.norm(1 - centre))
-    # Parities(40, 2) has too many elements to list. Each answer is 1 or -1, and the centre is 0.
-    centre, radius = centre_and_radius(Parities(40, 2))
-    assert not centre.any()
-    assert radius == pytest.approx(math.sqrt(40 * 39 / 2))
-
-
-def test_the_point_nearest_to_0_in_the_hull_of_large_tables_is_uniform() -> None:
-    """Every table adds up to 1, so its point of least norm has equal cells."""
-    workload = ChosenTables([2] * 40, [("c0", "c1"), ("c2",)])
+@pytest.mark.parametrize(
+    ("workload", "centre", "square"),
+    [
+        (Parities(40, 2), [0.0] * 780, 780),
+        # Every table adds up to 1, so its point of least norm has equal cells.
+        (ChosenTables([2] * 40, [("c0", "c1"), ("c2",)]), [1 / 4] * 4 + [1 / 2] * 2, 3 / 4 + 1 / 2),
+    ],
+    ids=repr,
+)
+def test_radii_of_too_many_elements_to_list(workload, centre, square) -> None:
     assert workload.universe.size * workload.n_queries > MAX_SCORES
-    centre, radius = centre_and_radius(workload)
-    np.testing.assert_allclose(centre, [1 / 4] * 4 + [1 / 2] * 2, rtol=1e-12)
-    assert radius == pytest.approx(math.sqrt(3 / 4 + 1 / 2), rel=1e-12)
+    found, radius = centre_and_radius(workload)
+    np.testing.assert_allclose(found, centre, rtol=1e-12, atol=1e-15)
+    assert radius == pytest.approx(math.sqrt(square), rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 30, 10_000])
@@ -381,15 +361,8 @@ def test_factor_is_the_best_for_the_bound(n) -> None:
     m, square = UNEVEN.n_queries, centre_and_radius(UNEVEN)[1] ** 2
     noise = inner.predicted_rmse.value**2 * m
     worst = [(1 - s) ** 2 * square + s**2 * noise for s in np.linspace(0, 1, 2001)]
-    bound = mechanism.predicted_rmse.value**2 * m
-    assert bound == pytest.approx(min(worst), rel=1e-5)
-    assert bound <= min(square, noise) * (1 + 1e-5)
+    assert mechanism.predicted_rmse.value**2 * m == pytest.approx(min(worst), rel=1e-5)
     assert mechanism.factor == pytest.approx(square / (square + noise))
-
-
-def test_few_records_have_a_lesser_bound_than_projected_ones() -> None:
-    inner = Cone(MANY, n=2, privacy=PRIVACY)
-    assert Shrunk(inner).predicted_rmse.value < 0.7 * Projected(inner).predicted_rmse.value
 
 
 @pytest.mark.parametrize(("kind", "estimated"), [(Cone, False), (TightCone, True)])
@@ -402,8 +375,7 @@ def test_source_says_where_the_noise_is_estimated(kind, estimated) -> None:
 def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
     """Without the projection the squared error equals the bound; with it the error is not larger.
 
-    The only query has the answers -1 and 1, so c = 0 and r = 1. The Laplace noise has the scale
-    2 / (epsilon n). All n records have the answer 1, which is a vertex of K = [-1, 1].
+    The only query has the answers -1 and 1, so c = 0 and r = 1. All n records have the answer 1.
     """
     n = 8
     mechanism = Shrunk(Laplace(Explicit([[-1.0, 1.0]]), n=n, privacy=PRIVACY))

@@ -9,7 +9,6 @@ from geomdp import sample_uniform
 from geomdp.advice import advise
 from geomdp.audit import audit
 from geomdp.bodies import Box, SlabBody, neighbour_body
-from geomdp.bodies.point_sets import triangulate
 from geomdp.bodies.sensitivity import exact_noise_bodies
 from geomdp.mechanisms import KNorm, Recursive
 from geomdp.mechanisms.additive_noise.base import additive_within
@@ -21,7 +20,6 @@ from geomdp.workloads import (
     Marginals,
     MarginalTables,
     Prefixes,
-    explicit_answers,
 )
 from tests.mechanisms.catalogue import WORKLOADS
 
@@ -113,22 +111,6 @@ def test_advice_names_it_only_where_it_splits() -> None:
     assert isinstance(additive_within(chosen.best), Recursive)
     other = advise(Marginals(3, 1), n=100, privacy=PURE, exact_only=True).table
     assert "only one level" in other.set_index("mechanism").why["Recursive"]
-
-
-@pytest.mark.parametrize(("seed", "spread", "count"), [(8, 12, 12), (36, 10, 8)])
-def test_another_body_is_taken_where_rounding_spoils_the_simplices(seed, spread, count) -> None:
-    """Answers have very different lengths along rotated axes, so the triangulation fails."""
-    rng = np.random.default_rng(seed)
-    lengths = 10.0 ** -rng.uniform(0, spread, 3)
-    points = rng.standard_normal((3, count))
-    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    workload = Explicit(turn @ (lengths[:, None] * points))
-    setting = {"n": 10, "privacy": PURE, "adjacency": Adjacency.ADD_REMOVE}
-    with pytest.raises(ArithmeticError):
-        triangulate(np.vstack([explicit_answers(workload), -explicit_answers(workload)]))
-    for mechanism in (KNorm(workload, exact=True, **setting), Recursive(workload, **setting)):
-        assert mechanism.guarantee.sampler == Exact()
-        assert mechanism.predicted_rmse.value > 0
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -21,6 +21,7 @@ from geomdp.mechanisms import (
     AllParities,
     Fitted,
     IterativeConstruction,
+    KNorm,
     Laplace,
     Mechanism,
     MultiplicativeWeights,
@@ -248,7 +249,7 @@ def broken(*arguments: object) -> None:
 
 
 def test_no_ledger_pays_for_a_heuristic_sampler(sources: Sources) -> None:
-    case = of_catalogue("KNorm")
+    case = on_elements(KNorm(Marginals(3, 2), n=N, privacy=PURE))
     sources.made.clear()
     records, ledger = Watched(case.good), Ledger(case.privacy)
     with pytest.raises(ValueError, match="proved cost"):

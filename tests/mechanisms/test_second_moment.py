@@ -262,18 +262,6 @@ def test_k_norm_noise_of_spectral_bodies_is_exact(adjacency, body, energy):
     assert build().predicted_rmse.value <= mechanism.predicted_rmse.value
 
 
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
-def test_traceless_energy(adjacency, privacy):
-    """E ||Z_0||^2, for the traceless part Z_0 of the noise, agrees with the covariance matrix."""
-    for d in (1, 2, 5):
-        M = SecondMoment(Workload(d), n=N, privacy=privacy, adjacency=adjacency)
-        axis = svec(np.eye(d)) / math.sqrt(d)
-        covariance = M.inner.noise.covariance()
-        expected = np.trace(covariance) - axis @ covariance @ axis
-        assert M._traceless_energy == pytest.approx(expected, rel=1e-10, abs=1e-12)
-
-
 def test_shrinkage_keeps_its_distance_from_the_noise():
     """For any limit, the error is at most ||noise|| + sqrt(0.5), where 0.5 is the `energy`."""
     rng = np.random.default_rng(2)

@@ -196,21 +196,6 @@ def test_answers_are_unbiased_with_the_stated_noise(noise):
 # Summaries and their files.
 
 
-def test_summary_survives_its_file(tmp_path):
-    mechanism = project(
-        n=4, sparsity=2, queries=10, privacy=ZCDP(0.1), rows=256, encoding=DigestedElements()
-    )
-    summary = mechanism.release(["a", "b", ("c", 1), 17])
-    path = tmp_path / "summary.npz"
-    summary.save(path)
-    loaded = SparseSummary.load(path)
-    query = SparseQuery.counting(["a", ("c", 1)])
-    assert loaded.answer(query) == summary.answer(query)
-    assert loaded.guarantee == summary.guarantee == mechanism.guarantee
-    assert (loaded.n, loaded.sparsity, loaded.sigma) == (4, 2, mechanism.sigma)
-    np.testing.assert_array_equal(loaded.vector, summary.vector)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

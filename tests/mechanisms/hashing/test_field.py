@@ -56,17 +56,6 @@ def subspace_polynomial(field: type[galois.FieldArray], j: int, point: int) -> g
     return np.prod(field([point ^ v for v in range(1 << j)]))
 
 
-def test_subspace_maps_are_the_normalised_subspace_polynomials(
-    reference: type[galois.FieldArray],
-) -> None:
-    maps = subspace_maps(5)
-    for j in range(5):
-        pivot = subspace_polynomial(reference, j, 1 << j)
-        for point in as_ints(random_words(4, 6)):
-            expected = subspace_polynomial(reference, j, point) / pivot
-            assert int(apply_map(maps[j], np.uint64(point))) == int(expected)
-
-
 @pytest.mark.parametrize("levels", [1, 2, 3, 5])
 def test_butterfly_agrees_with_direct_evaluation(
     reference: type[galois.FieldArray], levels: int
