@@ -35,25 +35,12 @@ def test_svec_is_an_isometry(d, batch):
     np.testing.assert_allclose(unsvec(svec(first)), first, rtol=1e-15)
     inner = (svec(first) * svec(second)).sum(axis=-1)
     np.testing.assert_allclose(inner, (first * second).sum(axis=(-1, -2)), atol=1e-12)
-
-
-def test_order_of_svec():
-    matrix = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 5.0], [3.0, 5.0, 6.0]])
-    root = np.sqrt(2)
-    np.testing.assert_array_equal(svec(matrix), [1, 2 * root, 3 * root, 4, 5 * root, 6])
-
-
-@pytest.mark.parametrize("length", [2, 4, 5, 7])
-def test_lengths_that_are_no_triangle(length):
-    with pytest.raises(ValueError, match=rf"length d \(d \+ 1\) / 2, got {length}"):
-        unsvec(np.zeros(length))
-
-
-def test_a_single_entry_off_the_diagonal_counts():
-    matrix = np.diag([2.0, 0.0, -1.0])
-    assert is_diagonal(matrix)
-    matrix[2, 1] = 1e-300
-    assert not is_diagonal(matrix)
+    upper = first[..., *np.triu_indices(d)]  # the order of entries, by rows
+    np.testing.assert_array_equal(svec(first)[..., 0], upper[..., 0])
+    np.testing.assert_array_equal(np.sign(svec(first)), np.sign(upper))
+    longer = d * (d + 1) // 2 + 1
+    with pytest.raises(ValueError, match=rf"length d \(d \+ 1\) / 2, got {longer}"):
+        unsvec(np.zeros(longer))
 
 
 @pytest.mark.parametrize("n_points", [1, 3, 6, 7, 5000, 20_000])
@@ -72,6 +59,11 @@ def test_zero_singular_values():
     np.testing.assert_array_equal(significant(np.array([1.0, 1e-8]), scale=20.0), [True, False])
     assert not significant(np.zeros(2)).any()
     assert significant(np.empty(0)).shape == (0,)
+    # What passes for flat is within the slack of membership.
+    assert RANK_TOLERANCE == MEMBERSHIP_TOLERANCE
+    diagonal = np.diag([2.0, 0.0, -1.0])
+    assert is_diagonal(diagonal)
+    assert not is_diagonal(diagonal + 1e-300 * np.eye(3)[[1, 0, 2]])
 
 
 @pytest.mark.parametrize(("thinness", "rank"), [(2 * RANK_TOLERANCE, 3), (RANK_TOLERANCE / 2, 2)])
@@ -87,10 +79,6 @@ def test_hull_body_ellipsoid_and_walk_see_the_same_rank(thinness, rank):
     else:
         with pytest.raises(MissingOracle, match="one-to-one"):
             plain_walk(image)
-
-
-def test_what_passes_for_flat_is_within_the_slack_of_membership():
-    assert RANK_TOLERANCE == MEMBERSHIP_TOLERANCE
 
 
 # --- bisection ------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from geomdp.noise.points import (
     LARGEST_EXPONENT,
     NO_EXACT_POINTS,
     bartlett_factor,
-    decided_below,
     direction,
     dirichlet,
     gamma,
@@ -39,6 +38,7 @@ from geomdp.noise.rounding import (
     NoExactPath,
     Undecided,
     UniformBits,
+    decided_below,
     exponentials,
     gaussians,
     laplaces,
@@ -86,10 +86,6 @@ def test_law(name):
     if draws.shape[1] > 1:
         ranks = law.cdf(draws) - 0.5
         mean_agrees(ranks[:, 0] * ranks[:, 1], 0.0)
-
-
-def test_gamma_of_shape_0_is_0():
-    assert half_gamma(0, Draw(UniformBits(seeded(0)), 2)).is_zero()
 
 
 @pytest.mark.statistical
