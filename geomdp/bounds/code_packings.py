@@ -30,8 +30,6 @@ from geomdp.workloads import Marginals
 #: q and the number s of positions so small that the element numbers i q + a of `random_signs`,
 #: with i < s and a < q, fit, too.
 MAX_PRIME = 1 << 60
-#: In a field of at most this size, a product of two elements plus a third element fits in int64.
-MAX_INT64_PRIME = 1 << 31
 #: Largest number of words that are listed.
 MAX_WORDS = 1 << 20
 
@@ -98,17 +96,11 @@ class ReedSolomon:
         if self.log_count > math.log(MAX_WORDS):
             raise ValueError(f"at most 2^20 words can be listed, got {self.prime}^{self.degree}")
         numbers = np.arange(self.prime**self.degree)
-        return self.evaluate(numbers[:, None] // self.prime ** np.arange(self.degree) % self.prime)
-
-    def evaluate(self, coefficients: IntArray) -> IntArray:
-        """The words of the polynomials in the rows of `coefficients`, constant terms first."""
-        # In larger fields, products of elements can exceed int64, so Python's integers are used.
-        dtype = np.int64 if self.prime <= MAX_INT64_PRIME else object
-        points = np.arange(self.length, dtype=np.int64).astype(dtype)
-        words = np.zeros((len(coefficients), self.length), dtype=dtype)
-        for column in coefficients.astype(dtype).T[::-1]:  # Horner's rule
-            words = (words * points + column[:, None]) % self.prime
-        return words.astype(np.int64)
+        words = np.zeros((len(numbers), self.length), dtype=np.int64)
+        for power in reversed(range(self.degree)):  # Horner's rule
+            digits = numbers // self.prime**power % self.prime
+            words = (words * np.arange(self.length) + digits[:, None]) % self.prime
+        return words
 
 
 def prime_at_most(number: int) -> int:

@@ -55,18 +55,6 @@ def test_randomized_response_that_fails_with_probability_delta_attains_the_overl
     assert overlap(ApproxDP(epsilon, delta), 1) <= exact
 
 
-@pytest.mark.parametrize("rho", [1e-6, 0.01, 0.5, 3.0, 40.0])
-def test_zcdp_overlap_beats_pinsker_and_bretagnolle_huber(rho):
-    known = max(1 - math.sqrt(rho / 2), 1 - math.sqrt(-math.expm1(-rho)))
-    assert overlap(ZCDP(rho), 1) >= known * (1 - 1e-12)
-    d = 1 - overlap(ZCDP(rho), 1)
-    if d < 1:
-        assert d * math.log((1 + d) / (1 - d)) == pytest.approx(rho, rel=1e-5)
-    # Randomized response of loss sqrt(2 rho) is rho-zCDP, so its overlap is at least the bound.
-    loss = math.sqrt(2 * rho)
-    assert overlap(ZCDP(rho), 1) <= 2 / (1 + math.exp(loss))
-
-
 @pytest.mark.parametrize("privacy", [*OTHERS, ApproxDP(0.43853097011748293, 0.3135617869023986)])
 def test_the_checker_computes_the_same_overlap_by_other_formulas(privacy):
     """The larger rounding margin of the library suffices even where delta leaves a tiny overlap."""

@@ -1,7 +1,6 @@
 """Orthogonal lines: least errors on one line, lengths of lines, and lower bounds on errors."""
 
 import itertools
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +19,6 @@ from geomdp.bounds import (
     WorstCase,
     additive_noise_error,
     check_certificate,
-    lines,
     orthogonal_lines_bound,
     orthogonal_lines_error,
     private_line,
@@ -30,17 +28,15 @@ from geomdp.bounds.checker.lines import _lengths
 from geomdp.bounds.checker.reading import Part, Work
 from geomdp.bounds.count_risks import Accuracy
 from geomdp.bounds.lines import (
-    ASCENT_STEPS,
     OrthogonalLines,
     coordinates,
     line_plan,
     line_plans,
-    line_rungs,
     widest_frame,
 )
 from geomdp.bounds.problem import Problem
 from geomdp.privacy import Adjacency
-from tests.bounds.test_checker import FORGED_RUNG, forged_rungs_are_rejected, rejected, saved
+from tests.bounds.test_checker import FORGED_RUNG, forged_rungs_are_rejected, saved
 
 PRIVACY = gd.PureDP(1.0)
 TABLES = workloads.MarginalTables([2] * 6, 2)
@@ -49,11 +45,11 @@ TABLES = workloads.MarginalTables([2] * 6, 2)
 # --- one line --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("moment", "grows"), [(1, 2), (2, 2)])
-def test_many_steps_reach_discrete_laplace_noise(moment, grows):
+@pytest.mark.parametrize("moment", [1, 2])
+def test_many_steps_reach_discrete_laplace_noise(moment):
     q = math.exp(-1.0)
     limit = 2 * q / (1 - q) ** 2 if moment == 2 else 2 * q / (1 - q**2)
-    risks = [private_line(steps, 1.0, moment).risk for steps in (grows, 4, 8, 16, 32, 64)]
+    risks = [private_line(steps, 1.0, moment).risk for steps in (2, 4, 8, 16, 32, 64)]
     assert all(a < b for a, b in itertools.pairwise(risks))
     assert 0.97 * limit < risks[-1] <= limit
 
@@ -97,28 +93,6 @@ def test_a_weight_of_almost_nothing_makes_no_length_of_rounding():
         assert 0 <= lengths[2] < 1e-9
 
 
-def test_a_pair_that_comes_twice_counts_once():
-    once = OrthogonalLines(workloads.Histogram(4), np.arange(4), np.array([[0, 1]]), np.ones(1))
-    twice = OrthogonalLines(
-        workloads.Histogram(4), np.arange(4), np.array([[0, 1], [0, 1]]), np.ones(2)
-    )
-    assert (twice.lengths**2).sum() == pytest.approx((once.lengths**2).sum(), rel=1e-9)
-
-
-def test_the_climb_never_descends(monkeypatch):
-    """No repetition of the two steps of an ascent lowers the sum of the squared lengths.
-
-    The best of two ascents then does not descend either.
-    """
-    points = np.random.default_rng(5).standard_normal((40, 12))
-    sums = []
-    for steps in range(ASCENT_STEPS + 1):
-        monkeypatch.setattr(lines, "ASCENT_STEPS", steps)
-        sums.append(float((widest_frame(points, 6)[1] ** 2).sum()))
-    assert (np.diff(sums) >= -1e-9 * sums[-1]).all()
-    assert sums[1] > sums[0]
-
-
 def test_the_climb_reaches_known_frames():
     # The width of the box [-1, 1]^4 along a unit vector u is 2 ||u||_1, which is at most 4. The
     # scaled columns of a Hadamard matrix are a frame with four widths 4, so 64 is the maximum.
@@ -160,11 +134,10 @@ def test_one_query_needs_what_one_line_does():
 WORKLOADS: dict[str, Callable[[], workloads.Workload]] = {
     "tables": lambda: TABLES,
     "mixed tables": lambda: workloads.MarginalTables([2, 3, 4], 2),
-    "3-way": lambda: workloads.MarginalTables([2] * 5, 3),
     "prefixes": lambda: workloads.Prefixes(32),
     "ranges": lambda: workloads.Ranges(12),
     "signs": lambda: workloads.RandomSigns(20, 50, rng=0),
-    "large universe": lambda: workloads.MarginalTables([2] * 16, 2),
+    "large universe": lambda: workloads.MarginalTables([2] * 12, 2),
 }
 
 
@@ -202,17 +175,6 @@ def test_no_added_noise_is_below_its_bound(name):
     at_many = orthogonal_lines_error(W, 100_000, epsilon=1.0, metric=RMS())
     assert additive_noise_error(W, 100_000, epsilon=1.0, metric=RMS()) == at_many
     assert bound == pytest.approx(100_000 * at_many)
-
-
-def test_plans_use_more_records_for_more():
-    plans = line_plans(TABLES, Problem(1.0, 1.0, RMS()))
-    assert plans[0].records == 1
-    for before, after in itertools.pairwise(plans):
-        assert before.records < after.records
-        assert before.scale < after.scale
-    assert all(
-        plan.records == plan.constants["copies"] * plan.lists["steps"].sum() for plan in plans
-    )
 
 
 def test_bounds_follow_the_error_for_one_number_of_records():
@@ -259,19 +221,5 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = FORGED_RUNG | {
 }
 
 
-def test_an_alpha_out_of_range_is_rejected(tmp_path):
-    path = saved(a_bound(), tmp_path)
-    document = json.loads(path.read_text())
-    document.update(alpha=5e-324, required_separation=0.0)
-    rejected(path, document, "too small")
-
-
 def test_changed_lines_are_rejected(tmp_path):
     forged_rungs_are_rejected(a_bound(), tmp_path, FORGED)
-
-
-def test_rungs_alone_start_at_their_records():
-    rungs = line_rungs(TABLES, Problem(1.0, 0.01, RMS()))
-    assert rungs
-    assert all(rung.first <= rung.last for rung in rungs)
-    assert all(rung.constants["scale"] / rung.last >= 0.01 for rung in rungs)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geomdp._validation import plural
 from geomdp.advice.bracket import lower_bounds
 from geomdp.bounds import (
     CertificateRejected,
@@ -26,7 +25,6 @@ from geomdp.bounds.lines import (
     _query_plans,
     found_lines,
     least_tails,
-    query_line_rungs,
     smooth_priors,
 )
 from geomdp.privacy import Adjacency
@@ -121,21 +119,7 @@ def test_queries_with_a_tiny_range_have_no_lines():
     assert query_lines_bound(Explicit(np.array([tiny, whole])), epsilon=1.0, alpha=0.01).value > 0
 
 
-def test_lines_need_elements_that_differ():
-    assert found_lines(Explicit(np.ones((2, 3)))) is None
-
-
 # --- bounds ----------------------------------------------------------------------------------
-
-
-def test_more_records_exclude_more_than_one_element_can():
-    """The lines exclude more than 4000 records.
-
-    A packing of data sets that differ in 4 copies of one element excludes an error of at most
-    2 / n. For alpha = 0.001 it excludes fewer than 2000 records.
-    """
-    bound = query_lines_bound(Prefixes(64), epsilon=1.0, alpha=0.001)
-    assert bound.value > 4000
 
 
 def test_lines_take_part_in_brackets():
@@ -245,13 +229,3 @@ def test_lines_of_queries_bound_no_other_error(tmp_path):
     document = json.loads(path.read_text())
     document["metric"] = MeanL2.name
     rejected(path, document)
-
-
-def test_every_rung_says_what_it_excludes():
-    rungs = query_line_rungs(Prefixes(16), Problem(1.0, ALPHA, WorstCase()))
-    assert rungs
-    for rung in rungs:
-        count = len(rung.family.pairs)
-        assert rung.first == rung.constants["copies"] * rung.constants["steps"] * count <= rung.last
-        assert f"{plural(count, 'line')} for one query each" in rung.said
-        assert repr(rung).startswith(f"Rung({rung.first} <= n <= {rung.last}")
