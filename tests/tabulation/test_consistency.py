@@ -61,17 +61,6 @@ def test_default_answers_are_consistent_and_unbiased_ones_are_not(frame):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_the_prediction_of_consistent_answers_is_a_bound_that_holds(frame):
-    true = gd.release(frame, SCHEMA, "marginals:2", epsilon=1e9, mechanism=Laplace, rng=0).answers
-    rng = np.random.default_rng(2)
-    squares = []
-    for _ in range(40):
-        result = gd.release(frame, SCHEMA, "marginals:2", **FEW | {"rng": rng})
-        squares.append(np.mean((result.answers - true) ** 2))
-    assert result.predicted_rmse.kind is gd.mechanisms.PredictionKind.UPPER_BOUND
-    assert np.sqrt(np.mean(squares)) < result.predicted_rmse.value
-
-
 @pytest.mark.filterwarnings("ignore:the categories of")
 def test_the_prediction_allows_for_the_gap_at_which_the_projection_stops(frame, monkeypatch):
     """For tiny noise, the gap does not shrink with the noise, because rounding limits it."""
@@ -222,29 +211,6 @@ class Case:
         answers = self.workload.evaluate(codes[: rng.integers(1, n + 1)])
         return answers.mean(axis=0) if self.adjacency is REPLACE else answers.sum(axis=0) / n
 
-    def arrays(self, answers):
-        """Tables as arrays of shares."""
-        ends = np.cumsum([table.n_cells for table in self.tables])[:-1]
-        parts = np.split(answers, ends)
-        return [
-            (part / weight).reshape([LEVELS[name] for name in names])
-            for part, weight, names in zip(parts, self.weights, self.crossed, strict=True)
-        ]
-
-    def disagreement(self, answers):
-        """The largest difference of totals, or of the shared margins of two tables."""
-        arrays = self.arrays(answers)
-        total = 1 if self.adjacency is REPLACE else arrays[0].sum()
-        found = [abs(array.sum() - total) for array in arrays]
-        for i, j in itertools.combinations(range(len(arrays)), 2):
-            margins = []
-            for k, other in ((i, j), (j, i)):
-                own, theirs = self.crossed[k], self.crossed[other]
-                gone = tuple(axis for axis, name in enumerate(own) if name not in theirs)
-                margins.append(arrays[k].sum(axis=gone))
-            found.append(np.abs(margins[0] - margins[1]).max())
-        return max(found)
-
 
 @pytest.fixture(scope="module", params=itertools.product(CASES, Adjacency), ids=str)
 def case(request):
@@ -273,18 +239,7 @@ def test_the_basis_is_that_of_the_affine_hull(case):
 
 
 @NOISES
-def test_the_nearest_tables_are_feasible(case, seed, noise):
-    noisy = noisy_answers(case, seed, noise)[1]
-    found = case.polytope.nearest(noisy)
-    # Cells of the cone can be as large as the noisy ones.
-    size = max(1.0, noise) if case.adjacency is REPLACE else max(1.0, np.linalg.norm(noisy))
-    assert found.answers.min() >= 0
-    assert case.disagreement(found.answers) < 1e-11 * (1.0 if case.adjacency is REPLACE else size)
-    assert 0 <= found.gap < 1e-9 * size**2
-
-
-@NOISES
-def test_they_are_optimal(case, seed, noise):
+def test_the_nearest_tables_are_nearest(case, seed, noise):
     # Least distance programming (Lawson and Hanson 1974, chapter 23), in the basis of the hull of
     # the workload: the least ||u|| with G u >= h comes from non-negative least squares with the
     # matrix (G^T; h^T).
@@ -296,14 +251,12 @@ def test_they_are_optimal(case, seed, noise):
     solution, _ = scipy.optimize.nnls(stacked, target, maxiter=10_000)
     residual = stacked @ solution - target
     expected = near - hull.basis @ residual[:-1] / residual[-1]
-    found = case.polytope.nearest(noisy).answers
-    np.testing.assert_allclose(found, expected, atol=1e-9 * max(1.0, noise))
-
-
-def test_answers_inside_stay(case):
-    truth = case.true(np.random.default_rng(10))
-    found = case.polytope.nearest(truth)
-    np.testing.assert_allclose(found.answers, truth, atol=1e-12)
+    found = case.polytope.nearest(noisy)
+    np.testing.assert_allclose(found.answers, expected, atol=1e-9 * max(1.0, noise))
+    assert found.answers.min() >= 0
+    # Cells of the cone can be as large as the noisy ones.
+    size = max(1.0, noise if case.adjacency is REPLACE else float(np.linalg.norm(noisy)))
+    assert 0 <= found.gap < 1e-9 * size**2
 
 
 def test_tables_that_agree_although_no_records_have_them():
@@ -321,22 +274,19 @@ def test_columns_of_one_level():
     np.testing.assert_allclose(found.answers, [0, 1, 0, 2, 1], atol=1e-12)
 
 
-def test_all_pairs_of_a_hundred_binary_columns():
-    levels = {f"c{i}": 2 for i in range(100)}
+def test_all_pairs_of_fifty_binary_columns():
+    levels = {f"c{i}": 2 for i in range(50)}
     workload = MarginalTables(levels, 2)
     tables = tables_of(levels, list(itertools.combinations(levels, 2)))
     assert fits(tables)
     rng = np.random.default_rng(11)
-    truth = workload.evaluate((rng.random((50, 100)) < 0.05).astype(np.int64)).mean(axis=0)
+    truth = workload.evaluate((rng.random((50, 50)) < 0.05).astype(np.int64)).mean(axis=0)
     noisy = truth + 0.2 * rng.standard_normal(len(truth))
     polytope = LocalPolytope(tables, [1.0] * len(tables), REPLACE)
-    assert polytope.dimension == 5050
+    assert polytope.dimension == 1275
     found = polytope.nearest(noisy)
     assert found.answers.min() >= 0
     assert found.gap < 1e-7
-    pairs = found.answers.reshape(-1, 2, 2)
-    first = pairs.sum(axis=2)[:99]  # the tables of column 0 and another column
-    np.testing.assert_allclose(first, np.broadcast_to(first[0], first.shape), atol=1e-11)
     assert np.linalg.norm(found.answers - truth) < np.linalg.norm(noisy - truth)
 
 

@@ -103,22 +103,6 @@ def test_each_table_is_summed_from_the_smallest_that_has_its_columns():
         )
 
 
-def loss(noise, change):
-    """The largest privacy loss of Laplace noise for a change of the sums."""
-    return np.abs(change).sum() / noise.scale
-
-
-@pytest.mark.parametrize("share", [1.0, 0.5])
-def test_no_two_possible_records_are_told_apart(share):
-    """The privacy loss between all pairs is at most epsilon; with half of the noise it is not."""
-    task = task_of(SCHEMA, ["marginals:2"])
-    mechanism = gd.mechanisms.Laplace(task.workload, n=100, privacy=PURE)
-    noise = gd.noise.LaplaceNoise(mechanism.noise.dimension, share * mechanism.noise.scale)
-    rows = np.array([as_measured(task, record) for record in every_record()])
-    largest = max(loss(noise, a - b) for a, b in itertools.combinations(rows, 2))
-    assert (largest <= 1) == (share == 1.0)
-
-
 @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
 @pytest.mark.parametrize("privacy", [PURE, RHO])
 @pytest.mark.parametrize(
@@ -187,35 +171,12 @@ def test_large_noise_is_predicted_from_draws(monkeypatch):
     assert "1024 public draws" in drawn.source
 
 
-@pytest.mark.parametrize("asked", QUESTIONS.values(), ids=QUESTIONS)
-@pytest.mark.parametrize("privacy", [PURE, RHO])
-def test_declarations_lower_the_predicted_error(asked, privacy):
-    """Of the same kind of noise; the joint table alone has the noise of one table already."""
-    kind = gd.mechanisms.Hierarchical if privacy is PURE else gd.mechanisms.ResidualGaussian
-    errors = []
-    for schema in (SCHEMA, PLAIN):
-        task = task_of(schema, asked)
-        workload = task.workload
-        if asked == ["histogram"] and schema is PLAIN:
-            workload = gd.workloads.MarginalTables(PLAIN.levels, len(PLAIN.levels))
-        errors.append(task.predicted(kind(workload, n=100, privacy=privacy)).value)
-    assert errors[0] < errors[1] * (0.97 if asked != ["histogram"] else 1)
-
-
 def test_a_question_that_skips_many_costs_nothing():
     """Columns are joined only where this has no more degrees of freedom."""
-    task, plain = (task_of(schema, ["marginals:2"]) for schema in
-                   (GATED, gd.data.Schema(GATED.columns)))  # fmt: skip
+    task = task_of(GATED, ["marginals:2"])
     assert [len(c.names) for c in task.possible.measured.columns.values()] == [2, 1, 1, 1, 1]
     (gate, *_) = task.possible.model.columns.values()
     assert len(gate.codes) == 1 + 3**4
-    errors = [
-        task.predicted(gd.mechanisms.Laplace(each.workload, n=100, privacy=PURE)).value
-        if each is task
-        else gd.mechanisms.Laplace(each.workload, n=100, privacy=PURE).predicted_rmse.value
-        for each in (task, plain)
-    ]
-    assert errors[0] < 1.3 * errors[1]
     rng = np.random.default_rng(0)
     visited = rng.integers(0, 2, 200).astype(bool)
     answers = {f"q{i}": np.where(visited, rng.choice(list("abc"), 200), "none") for i in range(4)}
