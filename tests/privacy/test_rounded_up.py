@@ -30,7 +30,6 @@ from geomdp.privacy import (
     zcdp_to_approx_optimal_order,
 )
 from geomdp.privacy.definitions import printed, printed_down, rho_of_pure
-from geomdp.privacy.ledger import Spend, spent_parameters
 
 #: Bits of the exact values. Numbers between 2^-1074 and 2^1024 are added without rounding.
 EXACT = 2400
@@ -85,18 +84,6 @@ COSTS = {
         [st.lists(deltas, min_size=1, max_size=9)],
         lambda parts: basic_composition([ApproxDP(1.0, part) for part in parts]).delta,
         total,
-    ),
-    "spends of a ledger": (
-        [st.lists(wide, min_size=1, max_size=9)],
-        lambda parts: spent_parameters(PureDP(1.0), [Spend("", PureDP(e)) for e in parts])[
-            "epsilon"
-        ],
-        total,
-    ),
-    "pure spend under zCDP": (
-        [wide],
-        lambda epsilon: spent_parameters(ZCDP(1.0), [Spend("", PureDP(epsilon))])["rho"],
-        lambda epsilon: epsilon * mpmath.tanh(epsilon / 2),
     ),
     "pure to zCDP": (
         [st.floats(1e-150, 1e150)],

@@ -226,7 +226,7 @@ def noisy_answers(case, seed, noise):
 
 NOISES = pytest.mark.parametrize(
     ("seed", "noise"),
-    [*((seed, 0.1) for seed in range(5)), (5, 1e-9), (6, 1e-3), (7, 1.0), (8, 50)],
+    [(0, 0.1), (1, 0.1), (5, 1e-9), (6, 1e-3), (7, 1.0), (8, 50)],
 )
 
 

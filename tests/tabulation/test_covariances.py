@@ -64,11 +64,6 @@ def test_a_ledger_refuses_before_records_are_read(tmp_path):
         )
 
 
-def test_no_records_are_refused(people):
-    with pytest.raises(ValueError, match="at least 1 record"):
-        covariance(people[:0], BOUNDED, privacy=PRECISE)
-
-
 # --- regression -----------------------------------------------------------------------------------
 
 WAGES = gd.data.Schema.from_dict(
@@ -100,7 +95,7 @@ def test_without_noise_regression_is_least_squares():
 
 def test_intervals_of_a_regression_contain_the_noise():
     """They cover the slopes and the intercept in 95% of releases; without the noise they do not."""
-    trials, truth = 150, np.array([*SLOPES.values(), 10.0])
+    trials, truth = 100, np.array([*SLOPES.values(), 10.0])
     covered, without = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
     for seed in range(trials):
         frame = wages(5000, np.random.default_rng([2, seed]))

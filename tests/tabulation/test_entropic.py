@@ -84,7 +84,7 @@ def test_combinations_are_drawn_as_often_as_they_should_be(case, monkeypatch):
     """Each combination of joined columns is drawn k p times, rounded up or down at random."""
     monkeypatch.setattr(entropic, "BLOCK", 1)
     joint = JointTables(case.tables, case.weights)
-    rng, count, trials = np.random.default_rng(4), 50, 500
+    rng, count, trials = np.random.default_rng(4), 50, 200
     scores = rng.normal(size=joint.n_cells)
     weights = np.exp(case.matrix.T @ scores)
     names = [name for name in LEVELS if any(name in table.columns for table in case.tables)]

@@ -1,7 +1,6 @@
 """What is drawn from a release takes the release only: no record can be reached from it."""
 
 import gc
-import pickle
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -97,12 +96,3 @@ def test_records_that_are_kept_are_found(frame):
         assert leaks(released, frame)
         object.__delattr__(released, "kept")
     assert not leaks(released, frame)
-
-
-def test_no_true_count_is_pickled_with_a_release(frame):
-    released = gd.release(frame, SCHEMA, "marginals:2", columns=["region", "smoker"], epsilon=0.05)
-    cells = pd.crosstab(frame["region"], frame["smoker"]).to_numpy()
-    content = pickle.dumps((released.released, released.task, released.fit, released.to_frame()))
-    assert released.answers.tobytes() in content
-    for kind in (np.int64, np.float64):
-        assert cells.astype(kind).tobytes() not in content

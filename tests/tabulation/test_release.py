@@ -91,7 +91,7 @@ def test_polars_and_files_give_the_same_answers(frame, tmp_path):
 @pytest.mark.parametrize("mechanism", [Laplace, lambda *a, **k: Projected(Laplace(*a, **k))])
 def test_intervals_hold_the_true_answers(frame, mechanism):
     exact = gd.release(frame, SCHEMA, "marginals:1", epsilon=1e9, mechanism=Laplace, rng=0).answers
-    hits, together, releases = 0, 0, 300
+    hits, together, releases = 0, 0, 150
     rng = np.random.default_rng(5)
     for _ in range(releases):
         result = gd.release(
@@ -107,12 +107,6 @@ def test_intervals_hold_the_true_answers(frame, mechanism):
     binomial_above(together, releases, 0.9)
 
 
-def test_queries_that_are_no_cells(frame):
-    tidy = laplace(frame, "signs:3").to_frame()
-    assert list(tidy.columns) == ["query", *tabulate.RESERVED[1:]]
-    assert list(tidy["query"]) == ["sign1", "sign2", "sign3"]
-
-
 def test_a_flag_marks_answers_whose_interval_reaches_further_than_a_share_of_them(frame):
     """By the definition: 1.96 deviations of Gaussian noise, as a share of the answer."""
     asked = {"privacy": gd.ZCDP(0.01), "mechanism": gd.mechanisms.Gaussian, "rng": 3}
@@ -126,15 +120,6 @@ def test_a_flag_marks_answers_whose_interval_reaches_further_than_a_share_of_the
     assert set(tidy.flag) == {"wide", ""}
     with pytest.raises(ValueError, match="flag_above must be a finite number above 0, got 0"):
         result.flagged(0)
-
-
-def test_an_answer_of_zero_and_a_negative_one_are_flagged(frame):
-    asked = {"privacy": gd.ZCDP(1e-6), "mechanism": gd.mechanisms.Gaussian, "rng": 3}
-    zero = gd.release(frame, SCHEMA, "marginals:2", **asked, projected=True)
-    assert zero.flagged()[zero.answers == 0].all()
-    assert (zero.answers == 0).any()
-    noisy = gd.release(frame, SCHEMA, "marginals:2", **asked, unbiased=True)
-    assert noisy.flagged(1.0)[np.abs(noisy.answers) < noisy.noise_std].all()
 
 
 def test_text_and_notebook_views(frame):
@@ -218,13 +203,6 @@ def test_several_orders_and_chosen_tables_in_one_release():
     assert result.tables[("region",)]["north"] == pytest.approx(0.5)
     assert result.tables[("region", "age")].loc["north", "young"] == pytest.approx(0.25)
     assert list(result.to_frame()["table"].unique()) == ["region", "smoker", "age", "region x age"]
-
-
-def test_answers_are_shares_whatever_the_weights():
-    asked = [("region", "smoker"), ("age",)]
-    plain = gd.release(HUNDRED, THREE, asked, **SURE)
-    weighted = gd.release(HUNDRED, THREE, asked, weights=[3, 0.5], **SURE)
-    np.testing.assert_allclose(weighted.answers, plain.answers, atol=1e-6)
 
 
 def test_a_heavy_table_has_smaller_errors_and_intervals():

@@ -20,17 +20,6 @@ from geomdp.workloads.universes import OpenUniverse
 from tests.workloads.cases import check_reach
 
 
-def test_one_query_from_every_source() -> None:
-    mapping = {"a": 0.5, "b": 1.0, ("c", 1): 0.25}
-    plain = SparseQuery(tuple(mapping), np.array(list(mapping.values())))
-    for query in (SparseQuery.from_mapping(mapping), plain):
-        assert query.by_element == mapping
-        assert query.sparsity == 3
-    series = SparseQuery.from_mapping(pd.Series([1, 0], index=[7, 9]).to_dict())
-    assert series.by_element == {7: 1.0, 9: 0.0}
-    assert SparseQuery.counting("ab").by_element == {"a": 1.0, "b": 1.0}
-
-
 def test_a_tally_of_another_kind_is_refused_without_counting_its_elements() -> None:
     """The number of distinct elements is private; the length of a query is not."""
     sparse, dense = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))

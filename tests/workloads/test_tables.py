@@ -59,17 +59,6 @@ def test_limits():
         MarginalTables([10] * 30, 2).blocks()
 
 
-def test_all_tables_of_one_order_are_marginal_tables():
-    chosen = ChosenTables(COLUMNS, [["a", "b"], ["c", "a"], ["b", "c"]])
-    known = MarginalTables(COLUMNS, 2)
-    records = known.universe.sample(200, rng=0)
-    np.testing.assert_array_equal(chosen.answers(records), known.answers(records))
-    assert chosen.labels() == known.labels()
-    for mine, theirs in zip(chosen.blocks(), known.blocks(), strict=True):
-        np.testing.assert_allclose(np.abs(mine.basis), np.abs(theirs.basis), atol=1e-12)
-        assert (mine.diameter, mine.radius) == pytest.approx((theirs.diameter, theirs.radius))
-
-
 def test_weights_multiply_answers():
     chosen = ChosenTables(COLUMNS, [["a"], ["b", "c"]], [1.0, 3.0])
     records = chosen.universe.sample(100, rng=1)
