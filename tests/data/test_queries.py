@@ -4,10 +4,7 @@ import os
 import stat
 import subprocess
 import sys
-import tempfile
-import threading
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -15,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import geomdp as gd
-from geomdp.data import CategoricalColumn, Query, Schema, count_records, encode, source_of
-from geomdp.data.queries import opened, spill_folder
+from geomdp.data import CategoricalColumn, Query, Schema, encode, source_of
+from geomdp.data.queries import spill_folder
 from geomdp.workloads.universes import FiniteUniverse
 
 DECLARED = "read_csv('c.csv', auto_detect = false, header = true, columns = {'age': 'VARCHAR'})"
@@ -193,15 +189,9 @@ def test_a_view_of_divided_files_takes_names_as_texts(folder):
         connection.execute(f"CREATE VIEW v AS {AS_TEXTS[0]}")
     assert codes("FROM v", "v.duckdb") == [3 + NAMES.index("-0")]
     with duckdb.connect("v.duckdb") as connection:
-        connection.execute(f"CREATE OR REPLACE VIEW v AS {FOUND_FROM_NAMES[0]}")
+        connection.execute(f"CREATE VIEW w AS {FOUND_FROM_NAMES[0]}")
     with pytest.raises(ValueError, match="names of folders, such as age=7"):
-        codes("FROM v", "v.duckdb")
-
-
-def test_files_in_folders_with_other_names_are_read(folder):
-    Path("p/a/b").mkdir(parents=True)
-    pq.write_table(pa.table({"age": ["8"]}), "p/a/b/r.parquet")
-    assert codes("FROM 'p/**/*.parquet'") == [4]
+        codes("FROM w", "v.duckdb")
 
 
 # --- errors of failed reads say what failed and where, and never quote a value ------------------
@@ -231,23 +221,14 @@ def test_the_error_of_a_query_names_no_value(tmp_path, kind):
     path = tmp_path / "records.csv"
     path.write_text(f"1\n2\n{SECRET}\n", encoding="utf-8")
     sql = BROKEN[kind].format(path=path)
-    schema = Schema.from_dict({"x": {"edges": [0, 5, 10]}})
-    workload = gd.workloads.Histogram(2)
-    for read in (
-        lambda: list(Query(sql).chunks(["x"])),
-        lambda: count_records(Query(sql), schema, workload),
-    ):
-        said = message_of(read)
-        assert SECRET not in said
-        assert "7134" not in said
+    said = message_of(lambda: list(Query(sql).chunks(["x"])))
+    assert "7134" not in said
+    assert ("line 3 of a CSV file" in said) is (kind == "file")
 
 
 def test_the_error_of_a_query_says_what_failed_and_where():
     for sql, said in [
-        (
-            "SELECT\n CAST(x AS INT) AS x FROM (VALUES ('a')) t(x)",
-            "Conversion Error at line 2, col",
-        ),
+        ("SELECT\n CAST(x AS INT) AS x FROM (VALUES ('a')) t(x)", "Error at line 2, column"),
         ("SELECT no AS x FROM (SELECT 1 AS y)", 'Binder Error: Referenced column "no" not found'),
         ("SELECT x FROM nothing", "Catalog Error: Table with name nothing does not exist"),
         ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
@@ -262,21 +243,11 @@ def test_a_refused_connection_names_the_reason():
         list(Query("SELECT 1 AS x", address).chunks(["x"]))
 
 
-def test_the_row_of_a_csv_file_that_a_query_reads_is_named(tmp_path):
-    path = tmp_path / "records.csv"
-    path.write_text(f"1\n2\n{SECRET}\n", encoding="utf-8")
-    sql = BROKEN["file"].format(path=path)
-    assert "line 3 of a CSV file" in message_of(lambda: list(Query(sql).chunks(["x"])))
-
-
 def test_a_malformed_row_late_in_a_large_file_is_named_without_its_values(tmp_path):
     path = tmp_path / "records.csv"
-    rows = "1,0,1\n" * 200_000 + f"1,{SECRET},0,1\n"
-    path.write_text("a,b,c\n" + rows, encoding="utf-8")
-    schema = Schema.from_dict({name: {"categories": ["0", "1"]} for name in "abc"})
-    workload = gd.workloads.MarginalTables(schema.levels, 2)
+    path.write_text("a,b,c\n" + "1,0,1\n" * 200_000 + f"1,{SECRET},0,1\n")
     with pytest.raises(ValueError, match="row 200000 has 4 fields") as caught:
-        count_records(source_of(path), schema, workload)
+        list(source_of(path).chunks(["a"]))
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
@@ -301,48 +272,19 @@ with opened(None) as connection:
 
 def run_program(program, folder, **environment):
     """Run a Python program in a folder; return what it printed."""
-    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env={**os.environ, **paths, **environment},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return done.stdout.split()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    command = [sys.executable, "-c", program]
+    return subprocess.check_output(command, cwd=folder, env=environment, text=True).split()
 
 
 def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = spill_folder(os.getpid())
     assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
-    with opened(None) as connection:
-        assert connection.sql(SETTING).fetchall() == [(folder,)]
-    import duckdb
-
-    path = str(tmp_path / "records.duckdb")
-    duckdb.connect(path).close()
-    for database in (None, path):
+    duckdb.connect("records.duckdb").close()
+    for database in (None, "records.duckdb"):
         (chunk,) = Query(SETTING, database).chunks(["x"])
         assert chunk["x"].to_pylist() == [folder]
-
-
-def test_threads_of_a_process_share_one_folder(monkeypatch):
-    """Both threads have found no folder before either has made one."""
-    process, both = -1, threading.Barrier(2, timeout=60)
-    make = tempfile.mkdtemp
-
-    def together(prefix):
-        both.wait()
-        return make(prefix=prefix)
-
-    monkeypatch.setattr(tempfile, "mkdtemp", together)
-    with ThreadPoolExecutor(2) as threads:
-        found = set(threads.map(spill_folder, [process, process]))
-    assert found == {spill_folder(process)}
-    os.rmdir(found.pop())
 
 
 def test_records_that_spill_leave_nothing_behind(tmp_path):

@@ -11,7 +11,6 @@ import csv
 import datetime
 import gzip
 import itertools
-import sys
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -50,8 +49,10 @@ TEXTS = (
     *("2024-02-29", "2024-02-29 00:00:00", "08:15:30.5"),
 )
 WHOLE = (0, 1, -1, 3, 30, 127, 255, 2**24 + 1, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1)
-FLOATS = (0.0, -0.0, 1.0, 3.0, 30.5, 0.1, 1e-7, 5e-324, 1e22, 2.0**24, 2.0**53, -(2.0**53), 1e308)
-FLOATS = (*FLOATS, float("nan"), float("inf"), float("-inf"), 2048.0, 2.0**53 - 1, 2.0**53 + 2)
+FLOATS = (
+    *(0.0, -0.0, 1.0, 3.0, 30.5, 0.1, 1e-7, 5e-324, 1e22, 2.0**24, 2.0**53, -(2.0**53), 1e308),
+    *(float("nan"), float("inf"), float("-inf"), 2048.0, 2.0**53 - 1, 2.0**53 + 2),
+)
 DECIMALS = tuple(map(Decimal, ("0", "3", "3.0", "-3.50", "1E+2", "0.00000001", "99999999999.99")))
 TICKS = (0, 1, -1, 86_399, 86_400, 1_709_164_800, 29_730_123, 253_402_300_799)
 OBJECTS = (
@@ -77,11 +78,9 @@ def exact(kind):
     return fitting
 
 
-INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
-INTEGERS += [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+SIZES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float double"
 POOLS = {
-    **{kind: exact(kind) for kind in INTEGERS},
-    **{kind: exact(kind) for kind in (pa.float32(), pa.float64())},
+    **{kind: exact(kind) for kind in map(pa.type_for_alias, SIZES.split())},
     pa.float16(): [np.float16(v) for v in (0.0, -0.0, 3.0, 2048.0, 30.5, float("nan"))],
     pa.bool_(): [True, False],
     **dict.fromkeys((pa.string(), pa.large_string(), pa.string_view()), TEXTS),
@@ -159,7 +158,7 @@ def declarations(draw, column):
             return BooleanColumn("x", missing=missing, **absent)
         case "date":
             order = draw(st.sampled_from([*DayOrder]))
-            return DateColumn("x", ("0001-01-01", "9999-12-31"), "year", order, missing, **absent)
+            return DateColumn("x", ("1900-01-01", "2100-12-31"), "year", order, missing, **absent)
         case "real":
             bounds = draw(st.sampled_from([(-1e300, 1e300), (0, 30)]))
             return RealColumn("x", bounds, clip=other, **marks)
@@ -172,7 +171,7 @@ def declarations(draw, column):
 
 @dataclass
 class Way:
-    """A way in: `make` gives records from a column, `alone` one of these records by itself."""
+    """A way in: `make` gives records from a column; rows of a `frame` are taken from it."""
 
     make: object
     columns: st.SearchStrategy = arrow_columns()  # noqa: RUF009
@@ -353,19 +352,23 @@ def counter(request, name):
     return request.getfixturevalue("client") if WAYS[name].on_cluster else None
 
 
-@pytest.mark.parametrize("name", ways_in())
+#: Ways in whose reader is that of another way.
+SAME_READER = ("csv.gz", "csv files in a folder", "folder of parquet files", "dask, on a cluster")
+
+
+@pytest.mark.parametrize("name", [name for name in WAYS if name not in SAME_READER])
 @pytest.mark.parametrize("case", FOUND)
-@pytest.mark.parametrize("kind", ["categorical", "numeric"])
-def test_cases_that_once_went_wrong(tmp_path, counter, name, case, kind):
+def test_cases_that_once_went_wrong(tmp_path, name, case):
     column, categories = FOUND[case]
-    declared = CategoricalColumn("x", categories, other=True, missing=True)
-    if kind == "numeric":
-        declared = NumericColumn("x", (-1, 0, 30, 2.0**53, 2.0**63, 2.0**64), missing=True)
     if name == "pandas, objects":
         column = column.to_pylist()
     elif name.startswith("csv"):
         column = pa.array([None if v is None else str(v) for v in column.to_pylist()])
-    check_law(WAYS[name], column, declared, tmp_path, counter)
+    for declared in (
+        CategoricalColumn("x", categories, other=True, missing=True),
+        NumericColumn("x", (-1, 0, 30, 2.0**53, 2.0**63, 2.0**64), missing=True),
+    ):
+        check_law(WAYS[name], column, declared, tmp_path)
 
 
 CHEAP = ("arrow", "arrow batches", "pandas, numpy types", "pandas, objects")
@@ -375,10 +378,7 @@ MANY = {name: 700 if name in CHEAP else 200 for name in WAYS}
 
 
 def accepted(way, count, folder, client=None):
-    """The number of accepted columns among `count` generated ones, for all of which the law holds.
-
-    The test fails if most columns were refused, because it would have tested little.
-    """
+    """Check the law for `count` generated columns, of which most must be accepted."""
     seen = []
 
     @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
@@ -389,7 +389,6 @@ def accepted(way, count, folder, client=None):
     law()
     assert len(seen) == count
     assert sum(seen) > count / 3
-    return sum(seen)
 
 
 @pytest.mark.parametrize(("name", "count"), ways_in(FEW))
@@ -400,14 +399,7 @@ def test_the_code_of_a_record_is_its_own(tmp_path, counter, name, count):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "count"), ways_in(MANY))
 def test_the_code_of_a_record_is_its_own_in_5000_columns(
-    tmp_path, counter, name, count, monkeypatch, capsys
+    tmp_path, counter, name, count, monkeypatch
 ):
     monkeypatch.setattr(frames, "CHUNK_ROWS", 2)
-    found = accepted(WAYS[name], count, tmp_path, counter)
-    assert sum(MANY.values()) >= 5000
-    with capsys.disabled():  # standard error, because pytest-xdist shows no other output
-        print(
-            f"\nlaw of the record: {name}: {count} columns, {found} accepted "
-            f"({len(WAYS)} ways in: {sum(MANY.values())} columns)",
-            file=sys.stderr,
-        )
+    accepted(WAYS[name], count, tmp_path, counter)

@@ -33,7 +33,7 @@ from geomdp.data import (
 )
 from geomdp.data.columns import Calendar, DayOrder, is_shown
 from geomdp.data.inference import round_edges
-from geomdp.workloads import CategoricalProduct, MarginalTables, SymmetricCube
+from geomdp.workloads import SymmetricCube
 
 EXAMPLE = Schema(
     (
@@ -45,7 +45,8 @@ EXAMPLE = Schema(
 )
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
-characters = st.characters().filter(is_shown)
+#: Letters of several scripts, and what JSON writes in its own way.
+characters = "aZ09 _.,-$\"'\\/{}[]éß北תनाًس\u00a0\u200d👩"
 names = st.text(characters, min_size=1, max_size=8)
 
 
@@ -86,6 +87,8 @@ def test_a_schema_survives_its_file(declared, csv):
     assert Schema.from_dict(schema.to_dict()["columns"]) == replace(schema, csv=CsvFormat())
     assert PUBLISHED.is_valid(schema.to_dict())
     assert hash(Schema.from_json(schema.to_json())) == hash(schema)
+    entries = [{"name": column.name, **column.to_dict()} for column in schema.columns]
+    assert Schema.from_json(document(*entries)) == Schema(schema.columns)  # of version 1
 
 
 def test_the_documented_example():
@@ -96,30 +99,14 @@ def test_the_documented_example():
     assert Schema.from_json(schema.to_json()) == schema
 
 
-def test_files_of_version_1_are_read():
-    text = """{"format": "geomdp schema", "version": 1, "columns": [
-        {"name": "region", "kind": "categorical", "categories": ["north", "south", "east"]},
-        {"name": "smoker", "kind": "boolean"},
-        {"name": "age", "kind": "numeric", "edges": [0, 18, 65, 120]},
-        {"name": "income", "kind": "real", "bounds": [0, 200000]}]}"""
-    assert Schema.from_json(text) == EXAMPLE
-
-
-def test_labels_and_levels():
-    assert EXAMPLE.names == ("region", "smoker", "age", "income")
+def test_labels_levels_and_universe():
     assert EXAMPLE.labels == {
         "region": ("north", "south", "east"),
         "smoker": ("false", "true"),
         "age": ("[0, 18)", "[18, 65)", "[65, 120]"),
     }
     assert EXAMPLE.levels == {"region": 3, "smoker": 2, "age": 3}
-    assert MarginalTables(EXAMPLE.levels, 2).n_queries == 3 * 2 + 3 * 3 + 2 * 3
-
-
-def test_the_universe_of_a_schema():
-    assert EXAMPLE.select(["age", "smoker"]).universe() == CategoricalProduct(
-        {"age": 3, "smoker": 2}
-    )
+    assert EXAMPLE.select(["age", "smoker"]).universe().columns == {"age": 3, "smoker": 2}
     assert EXAMPLE.select(["income"]).universe() == SymmetricCube(1)
     with pytest.raises(ValueError, match=r"real columns \['income'\] and .* \['region', 'smoker'"):
         EXAMPLE.universe()
@@ -131,37 +118,35 @@ def test_whole_numbers_are_categories_by_their_digits():
         CategoricalColumn("c", (3, "3"))
 
 
-@pytest.mark.parametrize("name", ["", None, 3])
-def test_names_are_checked(name):
-    for build in (
-        BooleanColumn,
-        lambda name: CategoricalColumn(name, ("a",)),
-        lambda name: NumericColumn(name, (0, 1)),
-        lambda name: RealColumn(name, (0, 1)),
-    ):
-        with pytest.raises(ValueError, match="name must be text"):
-            build(name)
-
-
-@pytest.mark.parametrize("categories", [(), "abc", None, (1.5,), (True,), (None,), ({},)])
-def test_categories_are_checked(categories):
-    with pytest.raises(ValueError, match="column 'c': "):
-        CategoricalColumn("c", categories)
-
-
 BAD_NUMBERS = [(), (1,), (1, 1), (2, 1), (0, math.nan), (0, math.inf), ("0", "1"), (False, True), 5]
 
 
-@pytest.mark.parametrize("edges", [*BAD_NUMBERS, (0, 2, 1), "01"])
-def test_edges_are_checked(edges):
-    with pytest.raises(ValueError, match="column 'c': edges must be"):
-        NumericColumn("c", edges)
-
-
-@pytest.mark.parametrize("bounds", [*BAD_NUMBERS, (0, 1, 2), (-1.7e308, 1.7e308)])
-def test_bounds_are_checked(bounds):
-    with pytest.raises(ValueError, match="column 'c': bounds must be"):
-        RealColumn("c", bounds)
+@pytest.mark.parametrize(
+    ("build", "wrong", "message"),
+    [
+        (BooleanColumn, ["", None, 3], "name must be text"),
+        (
+            lambda categories: CategoricalColumn("c", categories),
+            [(), "abc", None, (1.5,), (True,), (None,), ({},)],
+            "column 'c': ",
+        ),
+        (
+            lambda edges: NumericColumn("c", edges),
+            [*BAD_NUMBERS, (0, 2, 1), "01"],
+            "column 'c': edges must be",
+        ),
+        (
+            lambda bounds: RealColumn("c", bounds),
+            [*BAD_NUMBERS, (0, 1, 2), (-1.7e308, 1.7e308)],
+            "column 'c': bounds must be",
+        ),
+    ],
+    ids=["name", "categories", "edges", "bounds"],
+)
+def test_parameters_of_columns_are_checked(build, wrong, message):
+    for value in wrong:
+        with pytest.raises(ValueError, match=message):
+            build(value)
 
 
 def test_columns_of_a_schema_are_checked():
@@ -190,20 +175,10 @@ def document(*entries, **replaced):
         (document(columns={}), "got format 'geomdp schema', version 1"),
         ('{"version": 2, "columns": {}}', "got format None, version 2"),
         ('{"a": ["x"], "a": ["y"]}', r"each key must occur once in an object, \['a'\]"),
-        (document(), "at least 1 column"),
         (document(7), "column number 0 must be an object with name and kind"),
         (document({"kind": "real"}), "column number 0 must be an object with name and kind"),
-        (document({"name": "a", "kind": "text"}), "column 'a' must be declared .* kind is one of"),
         (document({"name": "a", "kind": []}), "column 'a' must be declared .* kind is one of"),
         (document({"name": "a", "kind": "real"}), "column 'a': kind 'real' must have the keys"),
-        (
-            document({"name": "a", "kind": "boolean", "bins": 3}),
-            "column 'a': kind 'boolean' must have the keys",
-        ),
-        (
-            document({"name": "a", "kind": "numeric", "edges": [0, math.nan]}),
-            "column 'a': edges must be finite numbers, got nan",
-        ),
         (document({"name": 3, "kind": "boolean"}), "name must be text"),
     ],
 )
@@ -249,20 +224,6 @@ def test_names_and_labels_with_control_characters_are_refused(text):
         with pytest.raises(ValueError, match=r"must have no control character, got '[ax]") as error:
             Schema.from_dict(columns)
         assert is_shown(str(error.value))
-
-
-def test_texts_of_all_languages_are_accepted():
-    labels = [
-        "Zürich",
-        "北京",
-        "תל אביב",
-        "الرياض",
-        "नई दिल्ली",
-        "👩‍👩‍👧",
-        "a b",
-        "non\u00a0breaking",
-    ]
-    assert Schema.from_dict({"città": labels}).labels["città"] == tuple(labels)
 
 
 def test_a_mark_is_kept_until_it_is_confirmed():
@@ -358,9 +319,8 @@ def test_a_schema_is_drafted_and_fits_its_records(tmp_path, ending, rows):
         FRAME.to_csv(path, index=False)
     else:
         FRAME.to_parquet(path)
-    draft = infer_schema(path, max_categories=3, bins=4, rows=rows)
-    assert draft.schema == EXPECTED
-    schema = draft.schema.confirm()
+    assert infer_schema(path, max_categories=3, bins=4, rows=rows).schema == EXPECTED
+    schema = EXPECTED.confirm()
     chunks = encode(read_chunks(path), schema, schema.universe())
     assert sum(len(chunk) for chunk in chunks) == len(FRAME)
     chosen = infer_schema(path, ["city"], max_categories=3, rows=rows)
@@ -448,8 +408,10 @@ def test_messy_columns_are_drafted_and_read(tmp_path, case, rows):
     assert ((codes == missing) == [value in ("", "-", "NA") for value in values]).all()
 
 
-@pytest.mark.parametrize("separator", CsvFormat.SEPARATORS)
-@pytest.mark.parametrize("encoding", [*CsvFormat.ENCODINGS, "utf-8-sig"])
+@pytest.mark.parametrize(
+    ("separator", "encoding"),
+    [*zip(CsvFormat.SEPARATORS, [*CsvFormat.ENCODINGS, "utf-8-sig"], strict=True)],
+)
 def test_the_format_of_a_file_is_found(tmp_path, separator, encoding):
     city = "Köln" if encoding != "windows-1252" else "Köln €"
     frame = pd.DataFrame({"Größe": ["1;2|3", "4,5"] * 3, "b": [city, 'a "b"'] * 3})
@@ -471,9 +433,7 @@ def test_every_decision_is_listed_in_the_order_of_the_file(tmp_path):
     assert all(decision.drafted and decision.to_state for decision in found)
 
 
-@given(
-    st.floats(-1e12, 1e12), st.floats(1e-6, 1e12), st.integers(1, 40)
-)  # fmt: skip
+@given(st.floats(-1e12, 1e12), st.floats(1e-6, 1e12), st.integers(1, 40))
 def test_round_edges_hold_all_numbers_in_about_so_many_bins(low, width, bins):
     high = low + width
     edges = round_edges(low, high, bins)
