@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,15 +13,13 @@ from geomdp.mechanisms import (
     JL,
     Ball,
     Coarse,
-    Gaussian,
     KNorm,
     Laplace,
     PredictionKind,
     Projected,
 )
 from geomdp.mechanisms.additive_noise.sums import MAX_CHECKED
-from geomdp.privacy import ZCDP, PureDP
-from geomdp.privacy.guarantees import rounded_arithmetic
+from geomdp.privacy import PureDP
 from geomdp.workloads import (
     Explicit,
     Marginals,
@@ -44,10 +41,7 @@ def knorm(workload, n=50):
 
 @pytest.mark.parametrize("radius", [0.1, 0.25, 0.4])
 def test_net_is_separated_and_maximal(radius):
-    """Points of the net are at least radius sqrt(m) apart (JL-A2).
-
-    The distance of each answer from the nearest point of the net is below radius sqrt(m).
-    """
+    """Points of the net are at least radius sqrt(m) apart (JL-A2)."""
     mechanism = Coarse(knorm(Q), radius)
     apart = np.linalg.norm(mechanism.net[:, None] - mechanism.net, axis=2)
     np.fill_diagonal(apart, np.inf)
@@ -95,15 +89,6 @@ def test_error_stays_below_the_sum_of_both_terms(rows):
     truth, rng = workload.answers(records), np.random.default_rng(2)
     errors = [np.mean((mechanism.release(records, rng).answers - truth) ** 2) for _ in range(1000)]
     mean_at_most(np.array(errors), mechanism.predicted_rmse.value**2)
-
-
-def test_other_guarantees_come_from_the_inner_mechanism():
-    inner = Projected(Gaussian(Q, n=9, privacy=ZCDP(0.5)))
-    mechanism = Coarse(inner, 0.3)
-    # The mechanism for the net has its own grid, and its guarantee names this grid.
-    arithmetic = rounded_arithmetic(mechanism.grid)
-    assert mechanism.guarantee == replace(inner.guarantee, arithmetic=arithmetic)
-    assert mechanism.with_n(90).rounding == mechanism.rounding
 
 
 def test_answers_of_a_record_do_not_depend_on_its_company():

@@ -197,10 +197,7 @@ def test_without_noise_the_covariance_is_exact(rng):
 
 @pytest.mark.parametrize("d", [1, 2, 5, 10])
 def test_explicit_bound(d):
-    """For many records the bound is that of the noise on moments, on the mean, and of its square.
-
-    `population_bound` is 3 / sqrt(n) more, and below the bound of JL-T3 for two releases.
-    """
+    """For many records, the bound is that of the noise on moments, mean, and its square."""
     n = 10**5
     mechanism = Covariance(Workload(d), n=n, privacy=PURE)
     energy, trace, mean, fourth = expected_sizes(d, PURE)

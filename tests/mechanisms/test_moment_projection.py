@@ -81,16 +81,6 @@ def test_fine_grid_and_semidefinite_program_agree():
     np.testing.assert_allclose(fine, exact, atol=5e-4)
 
 
-@pytest.mark.parametrize("factor", [2.0**-60, 2.0**60])
-def test_a_common_factor_of_the_deviations_changes_nothing(factor):
-    """The factor is a power of two, so the results are equal to the last bit."""
-    target, deviations = np.array([1.0, 1.1, -0.5]), np.array([0.0, 0.2, 0.3])
-    plain = MomentProjection.on_grid(deviations, 41)
-    scaled = MomentProjection.on_grid(factor * deviations, 41)
-    np.testing.assert_array_equal(scaled.deviations, plain.deviations)
-    np.testing.assert_array_equal(scaled(target), plain(target))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -1,7 +1,4 @@
-"""One thread at a time uses what holds noise or a budget, and no query uses it while evaluated.
-
-Every row of `CASES` is one class with a use that runs code of the caller.
-"""
+"""One thread at a time uses what holds noise or a budget, and no query uses it while evaluated."""
 
 from __future__ import annotations
 

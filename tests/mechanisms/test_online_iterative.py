@@ -173,10 +173,7 @@ def test_corrected_accuracy_closed_form():
 
 
 def test_stop_instance():
-    """DISC-13: with the printed constants, a run can stop with an error of 1.49 alpha.
-
-    The chosen query has a gap of 0.99 alpha and noise of -0.249 alpha, and another a larger gap.
-    """
+    """DISC-13: with the printed constants, a run can stop with an error of 1.49 alpha."""
     assert abs(0.99 - 0.249) < PRINTED_STOPPING.level
     assert 0.99 + PRINTED_STOPPING.loss == pytest.approx(1.49)
     assert PRINTED_STOPPING.guaranteed == pytest.approx(1.5)

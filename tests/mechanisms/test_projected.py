@@ -106,10 +106,7 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     "post_process", [Projected, Shrunk, lambda inner: JL(inner, 4, rng=0)], ids=["P", "S", "JL"]
 )
 def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monkeypatch):
-    """A search that stops at a duality gap eta allows a squared error of ||Z||^2 + 2 eta.
-
-    The noise Z is so small that the bound from ||Z||^2 is below the bound from E h_K(Z).
-    """
+    """A search that stops at a duality gap eta allows a squared error of ||Z||^2 + 2 eta."""
     mechanism = post_process(Laplace(Prefixes(16), n=16, privacy=PureDP(1e6)))
     gaps = recorded_gaps(monkeypatch)
     mechanism.release(np.arange(16), rng=0)
@@ -123,10 +120,7 @@ def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monk
 @pytest.mark.statistical
 @pytest.mark.parametrize(("draws", "level"), [(32, 6e-4), (105, 1.3e-4), (512, 1.7e-5)])
 def test_the_levels_of_limits_for_skew_draws_are_those_stated(draws: int, level: float) -> None:
-    """How often the limit for exponential variables of mean 1 is below 1, by importance sampling.
-
-    The variables are drawn with the rate 1 + tilt, so many of the limits are below 1.
-    """
+    """How often the limit for exponential variables is below their mean 1, by importance sampling."""
     tilt, sets = 4.6 / np.sqrt(draws), 4000
     values = np.random.default_rng(7).exponential(1 / (1 + tilt), (sets, draws))
     weights = np.exp(tilt * values.sum(axis=1) - draws * np.log1p(tilt))
@@ -159,10 +153,7 @@ def test_support_bounds_of_lattice_noise_are_infinite_for_many_coordinates() -> 
 @pytest.mark.statistical
 @pytest.mark.parametrize("draws", [20, MAX_DRAWS])
 def test_support_bounds_by_draws_exceed_the_mean_by_a_few_standard_errors(draws) -> None:
-    """Bounds for K-norm noise of a ball K and for Laplace noise, against E h_K(Z) in closed form.
-
-    The mean of the draws is within `quantile` standard errors of it, and as many are added.
-    """
+    """For K-norm noise of a ball K and for Laplace noise, against E h_K(Z) in closed form."""
     m, epsilon = 6, 0.5
     quantile = -scipy.stats.t.ppf(LEVEL, draws - 1)
     # K-norm noise is Z = R U with U uniform on the ball. The norm ||U||_2 has the density
@@ -373,10 +364,7 @@ def test_source_says_where_the_noise_is_estimated(kind, estimated) -> None:
 
 @pytest.mark.statistical
 def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
-    """Without the projection the squared error equals the bound; with it the error is not larger.
-
-    The only query has the answers -1 and 1, so c = 0 and r = 1. All n records have the answer 1.
-    """
+    """Without the projection the squared error is the bound; with it the error is not larger."""
     n = 8
     mechanism = Shrunk(Laplace(Explicit([[-1.0, 1.0]]), n=n, privacy=PRIVACY))
     bound = mechanism.predicted_rmse.value**2

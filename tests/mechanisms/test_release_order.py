@@ -1,7 +1,4 @@
-"""Every release sets up, asks the ledger, reads and checks the records, and pays, in this order.
-
-Noise is drawn after the payment, in float64 or correctly rounded.
-"""
+"""Every release sets up, asks the ledger, reads and checks the records, and pays, in this order."""
 
 from __future__ import annotations
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
 
 import geomdp as gd
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp.bodies import NuclearBall, SpectraplexDifference
-from geomdp.bodies.sensitivity import GAUGE_ERROR
 from geomdp.geometry.ellipsoids import PairDifferences, Rows, least_trace_ellipsoid
 from geomdp.mechanisms import (
     Covariance,
     Gaussian,
-    KNorm,
     Matrix,
     PredictionKind,
     SecondMoment,
@@ -36,7 +32,6 @@ from geomdp.privacy import (
     ZCDP,
     Adjacency,
     ApproxDP,
-    Exact,
     PureDP,
 )
 from geomdp.workloads import Marginals
@@ -238,30 +233,6 @@ def test_another_dimension_is_the_same_family():
     assert other.release(np.ones((N, 2)), rng=0).answers.shape == (3,)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("adjacency", "body", "energy"),
-    [
-        (REPLACE, SpectraplexDifference(2), 109 / 7),
-        (ADD, NuclearBall(2), 25 / 3),
-    ],
-)
-def test_k_norm_noise_of_spectral_bodies_is_exact(adjacency, body, energy):
-    """For d = 2, epsilon^2 E ||Z||_F^2 is 109/7 and 25/3 (JL-COV), and the sampler is exact."""
-    n = 50
-    build = partial(KNorm, Workload(2), n=n, privacy=PURE, adjacency=adjacency, exact=True)
-    mechanism = build(body=body)
-    assert mechanism.guarantee.sampler == Exact()
-    # The body is enlarged by the allowance for rounding errors of its gauge.
-    expected = math.sqrt(energy / 3) / n * (1 + GAUGE_ERROR)
-    assert mechanism.predicted_rmse.value == pytest.approx(expected, rel=1e-12)
-    assert mechanism.predicted_rmse.stderr == 0
-    noise = mechanism.noise.sample(np.random.default_rng(4), 3000)
-    mean_agrees((noise**2).sum(axis=1), energy)
-    # If no body is given, the chosen exact body has at most the error of this body.
-    assert build().predicted_rmse.value <= mechanism.predicted_rmse.value
-
-
 def test_shrinkage_keeps_its_distance_from_the_noise():
     """For any limit, the error is at most ||noise|| + sqrt(0.5), where 0.5 is the `energy`."""
     rng = np.random.default_rng(2)
@@ -278,10 +249,7 @@ def test_shrinkage_keeps_its_distance_from_the_noise():
 
 
 def test_shrinkage_is_for_matrices_without_an_eigenvalue_above_the_limit():
-    """The traceless part of diag(1, 0, 0, 0) has largest eigenvalue 3/4 and squared norm 3/4.
-
-    For psd matrices of trace 1, none has an eigenvalue above 3/4, so this limit shrinks them all.
-    """
+    """The traceless part of diag(1, 0, 0, 0) has largest eigenvalue 3/4 and squared norm 3/4."""
     spiked = svec(np.diag([1.0, 0, 0, 0]))
     assert (IsotropicShrinkage(4, 0.5, 0.74)(spiked) == spiked).all()
     shrunk = svec(np.diag([0.5, 1 / 6, 1 / 6, 1 / 6]))
@@ -305,10 +273,7 @@ def test_shrinkage_leaves_one_repeated_record_alone(privacy):
 @pytest.mark.statistical
 @pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
 def test_shrinkage_errs_less_on_isotropic_data_and_stays_below_its_bound(privacy):
-    """On 100 isotropic records, the error is below that of the answer 0.
-
-    On one repeated record and on 2000 isotropic records, the error is below its bound.
-    """
+    """On 100 isotropic records, the error is below that of the answer 0."""
     workload, d, rng = Workload(20), 20, np.random.default_rng(3)
     shrunk = SecondMoment(workload, n=100, privacy=privacy, shrink=True)
     for records in (np.tile(np.eye(d), (5, 1)), np.eye(d)[[0] * 100], np.tile(np.eye(d), (100, 1))):

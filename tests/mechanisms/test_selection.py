@@ -162,18 +162,6 @@ def test_loss_of_two_queries_is_attained(kind, gamma):
         assert worse == pytest.approx(gamma, rel=1e-9)
 
 
-def test_one_sided_noise_loses_least():
-    means = np.array([0.0, 0.1, 0.15, 0.4, 0.41])
-    unit = {"n": 20, "privacy": PureDP(0.5)}
-    losses = {
-        kind: (means.max() - means) @ kind(Explicit(np.eye(5)), **unit).probabilities(means)
-        for kind in KINDS
-    }
-    least = losses.pop(PermuteAndFlip)
-    assert set(losses) == {ExponentialMechanism, ReportNoisyMax}
-    assert least < min(losses.values())
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_record_says_how_it_was_decided(kind):
     records = np.array([0, 1, 2, 3])

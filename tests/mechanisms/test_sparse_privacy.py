@@ -1,8 +1,4 @@
-"""Privacy audits: no mechanism is refuted, but those with 2 to 5 times too little noise are.
-
-After composition over many steps or rows, an audit can refute only noise that is far too small.
-For such claims, `tests/laws` compares each noise with the law of the proof.
-"""
+"""Privacy audits: no mechanism is refuted, but those with 2 to 5 times too little noise are."""
 
 from __future__ import annotations
 

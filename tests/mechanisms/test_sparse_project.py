@@ -64,10 +64,7 @@ def test_accuracy_constant():
 
 
 def test_feasible_rows():
-    """rho-zCDP counts as a loss of sqrt(2 rho), so the last two mechanisms have a loss of 1.
-
-    For n = 128 and a loss of 1, the number of rows is n^2. Any larger loss gives more rows.
-    """
+    """rho-zCDP counts as a loss of sqrt(2 rho), so the last two mechanisms have a loss of 1."""
     assert sizes.feasible_rows(n=100, epsilon=1.0) == 1 << 14
     assert sizes.feasible_rows(n=1, epsilon=0.1) == 1 << 6
     assert sizes.feasible_rows(n=10**6, epsilon=1.0) == 1 << 16

@@ -36,10 +36,7 @@ def rank_is_full(matrix: list[list[int]]) -> bool:
 
 @pytest.mark.parametrize("r", [2, 8, 16])
 def test_words_are_r_wise_independent_in_the_full_field(r: int) -> None:
-    """The map from a key to the words at any r (block, element) pairs is linear and invertible.
-
-    So a uniform key gives r independent uniform words. The test takes 10 random choices of pairs.
-    """
+    """The map from a key to the words at any r (block, element) pairs is linear and invertible."""
     rng = np.random.default_rng(r)
     units = np.eye(r, dtype=np.uint64)
     elements = np.array([0, 1, 5, 1 << 40])
