@@ -25,28 +25,6 @@ from geomdp.cli.outputs import encoded
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-#: Names that users rely on; to remove one is a breaking change.
-PUBLIC_NAMES = {
-    "geomdp": ["Adjacency", "ApproxDP", "PureDP", "ZCDP", "advise", "difference_body",
-               "gaussian_width", "jl_map", "project", "sample_uniform", "sensitivity_polytope",
-               "volume", "AboveThreshold", "Sparse", "NumericSparse", "OnlineConstruction",
-               "IterativeConstruction", "SparseMultiplicativeWeights", "SparseProject", "Ledger",
-               "BudgetExhausted"],
-    "geomdp.workloads": ["Explicit", "Histogram", "LinearMap", "MarginalTables", "Marginals",
-                         "Parities", "Prefixes", "RandomSigns", "Ranges", "SecondMoment",
-                         "SparseQueries"],
-    "geomdp.bodies": ["Difference"],
-    "geomdp.mechanisms": ["Ball", "Cone", "Covariance", "Ellipsoid", "Gaussian", "JL", "KNorm",
-                          "Laplace", "Projected", "Recursive", "SecondMoment"],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("module", "name"), [(module, name) for module in PUBLIC_NAMES for name in PUBLIC_NAMES[module]]
-)
-def test_public_name_exists(module, name):
-    assert hasattr(importlib.import_module(module), name)
-
 
 def test_packages_with_exports_are_attributes_after_one_import():
     stubs = (ROOT / "geomdp").rglob("__init__.pyi")

@@ -1,8 +1,8 @@
 """Every public function refuses a bad neighbour relation, guarantee or privacy parameter.
 
 A wrong argument that is taken for a valid one can halve the noise: `SparseProject` once took the
-text "replace_one" for add/remove. `CALLS` has a row for each public callable with such a parameter.
-A test fails if a callable has no row.
+text "replace_one" for add/remove. `CALLS` has a row for each public callable with such a parameter
+(constructors have theirs in `tests.hostile.constructors`). A test fails if a callable has no row.
 """
 
 import inspect
@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 
 import geomdp as gd
-from geomdp import advice, audit, bodies, bounds, mechanisms, noise, plotting, privacy, tabulation
+from geomdp import advice, audit, bodies, bounds, mechanisms, plotting, privacy, tabulation
 from geomdp.advice.advisor import workload_hash
 from geomdp.bodies.sensitivity import check_contains_neighbours, exact_noise_bodies
 from geomdp.bounds import upper
 from geomdp.bounds.upper.theorems import feasible_rows, second_moment_error
 from geomdp.bounds.widths import InstanceOptimality
-from geomdp.geometry.sampling import ExactSampler
 from geomdp.mechanisms import printed, strategies
 from geomdp.mechanisms.additive_noise.strategy_mechanism import best_design
 from geomdp.mechanisms.smooth_summary import UniformGaussian
@@ -33,12 +31,12 @@ from geomdp.noise.few_queries import LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.gaussian import proved_gaussian_scale, proved_shortcut_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import (
-    analytic_gaussian_scale,
     convert_adjacency,
     pure_implying,
     zcdp_gaussian_scale,
 )
 from geomdp.privacy.ledger import Spend
+from tests.hostile.constructors import CONSTRUCTORS
 from tests.public_names import public_objects
 
 PURE, RHO, DELTA = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
@@ -58,35 +56,20 @@ BAD: dict[str, list[Any]] = {
 
 TABLES = gd.workloads.MarginalTables([2, 3, 2], 2)
 SMALL = gd.workloads.Prefixes(6)
-MOMENTS = gd.workloads.SecondMoment(2)
-SIGNS = gd.workloads.RandomSigns(4, 12, 3)
 MARGINALS = gd.workloads.Marginals(3, 2)
 SMOOTH = gd.workloads.SmoothQueries(2, degree=3)
 FRAME = pd.DataFrame({"a": [True, False, True], "x": [0.1, 0.5, 0.9]})
 SCHEMA = gd.data.Schema.from_dict({"a": bool, "x": {"bounds": [0, 1]}})
-RULE = mechanisms.MultiplicativeWeights(4)
-CLASS = mechanisms.EnumeratedQueries([gd.workloads.DenseQuery(row) for row in np.eye(4)])
-BALL = bodies.Ball(3, 1.0)
-LEVELS = mechanisms.Recursive(SMALL, n=10, privacy=PURE).noise.levels
 PLANNED = advice.Plan("laplace", workload_hash(SMALL), "1-DP", "replace-one", 10, {"epsilon": 1.0})
 N = 10**4
 
 OFFLINE: dict[str, Any] = {"n": 10, "privacy": PURE, "adjacency": REPLACE}
-STREAM: dict[str, Any] = {"threshold": 0.0, "privacy": PURE, "adjacency": REPLACE}
 PROBLEM: dict[str, Any] = {"epsilon": 1.0, "alpha": 0.01, "adjacency": REPLACE}
 RATES: dict[str, Any] = {"epsilon": 1.0, "alpha": 0.1, "constant": 1.0}
 EACH: dict[str, Any] = {"queries": 5, "beta": 0.1}
 NOISE: dict[str, Any] = {"workload": SMOOTH, "privacy": PURE, "adjacency": REPLACE}
 CELLS: dict[str, Any] = {"cells": 3, "adjacency": REPLACE}
 DESIGN: dict[str, Any] = {"workload": SMALL, "adjacency": REPLACE}
-OF_MOMENTS = (mechanisms.Spectral, mechanisms.SecondMoment, mechanisms.Covariance)
-#: Mechanisms that can be built for prefixes.
-OF_PREFIXES = (
-    mechanisms.Laplace, mechanisms.Geometric, mechanisms.LatticeBox, mechanisms.Ball,
-    mechanisms.Ellipsoid, mechanisms.KNorm, mechanisms.Recursive, mechanisms.Matrix,
-    mechanisms.Hierarchical, mechanisms.ExponentialMechanism, mechanisms.ReportNoisyMax,
-    mechanisms.PermuteAndFlip,
-)  # fmt: skip
 LOWER_BOUNDS = (
     bounds.packing_search, bounds.orthogonal_lines_bound, bounds.guessing_bound,
     bounds.query_lines_bound, advice.sample_complexity_bracket,
@@ -102,46 +85,21 @@ def halves(alpha: float) -> float:
 
 #: Valid calls, with the parameters about privacy given by keyword.
 CALLS: list[partial[Any]] = [
-    partial(PureDP, epsilon=1.0),
-    partial(ApproxDP, epsilon=1.0, delta=1e-6),
-    partial(ZCDP, rho=1.0),
-    partial(privacy.Guarantee, privacy=PURE, adjacency=REPLACE, sampler=privacy.Exact()),
+    *(partial(row.build, **row.good) for row in CONSTRUCTORS.values()),
     partial(Spend, "label", privacy=PURE),
-    partial(gd.Ledger, budget=PURE, adjacency=REPLACE),
-    partial(privacy.laplace_scale, 1.0, privacy=PURE),
     partial(privacy.gaussian_scale, 1.0, privacy=RHO),
     partial(zcdp_gaussian_scale, 1.0, privacy=RHO),
-    partial(analytic_gaussian_scale, 1.0, privacy=DELTA),
-    partial(privacy.gaussian_delta, 1.0, 1.0, epsilon=1.0),
     partial(convert_adjacency, privacy=PURE, source=REPLACE, target=REPLACE),
-    partial(privacy.group_privacy, privacy=PURE, size=2),
-    partial(privacy.member_privacy, privacy=PURE, size=2),
     partial(privacy.pure_to_zcdp, privacy=PURE),
     partial(pure_implying, privacy=RHO),
-    partial(privacy.zcdp_to_approx, privacy=RHO, delta=1e-6),
     partial(privacy.zcdp_to_approx_optimal_order, privacy=RHO, delta=1e-6),
     partial(proved_gaussian_scale, 1, privacy=RHO),
     partial(proved_shortcut_scale, 1, privacy=DELTA, steps=2),
     partial(gd.budget_for, SMALL, n=10, targets=[advice.HalfWidth(0.1)], adjacency=REPLACE),
-    *(partial(kind, SMALL, **OFFLINE) for kind in OF_PREFIXES),
-    partial(mechanisms.Staircase, gd.workloads.Explicit([[0, 1]]), **OFFLINE),
     partial(LatticeBoxNoise, [1.0], [1], epsilon=1.0),
     partial(StaircaseNoise, 1.0, epsilon=1.0),
-    partial(mechanisms.Gaussian, SMALL, **OFFLINE | {"privacy": RHO}),
-    partial(mechanisms.ResidualGaussian, TABLES, **OFFLINE | {"privacy": RHO}),
-    *(partial(kind, TABLES, **OFFLINE) for kind in (mechanisms.Cone, mechanisms.TightCone)),
-    *(partial(kind, MOMENTS, **OFFLINE) for kind in OF_MOMENTS),
-    partial(mechanisms.PairMarginals, MARGINALS, **OFFLINE),
-    partial(gd.AboveThreshold, **STREAM),
-    partial(gd.Sparse, **STREAM, cutoff=2),
-    partial(gd.NumericSparse, **STREAM, cutoff=2),
-    partial(mechanisms.PrintedNumericSparse, **STREAM | {"privacy": DELTA}, cutoff=2),
-    partial(gd.OnlineConstruction, RULE, **OFFLINE | {"n": 10**7}, queries=3),
-    partial(gd.IterativeConstruction, RULE, CLASS, **OFFLINE | {"n": 10**7}),
-    partial(gd.SparseProject, sparsity=2, queries=3, **OFFLINE | {"privacy": DELTA}),
     partial(mechanisms.GaussianRows().sigma, privacy=RHO, sensitivity=1.0, rows=64),
     partial(mechanisms.LaplaceRows().sigma, privacy=DELTA, sensitivity=1.0, rows=64),
-    partial(gd.SmoothSummary, 2, smoothness=2, **OFFLINE),
     partial(mechanisms.UniformLaplace().calibrate, **NOISE),
     partial(mechanisms.UniformLaplace().sensitivity, SMOOTH, adjacency=REPLACE),
     partial(mechanisms.WeightedLaplace(2.0).calibrate, **NOISE),
@@ -155,9 +113,6 @@ CALLS: list[partial[Any]] = [
     partial(best_design, [strategies.Haar()], **DESIGN),
     partial(Design, "none", 1.0, np.zeros((1, 1)), adjacency=REPLACE, measure=list),
     partial(strategies.Haar().design(SMALL, REPLACE).noise, epsilon=1.0),
-    partial(noise.KNormNoise, BALL, epsilon=1.0, sampler=ExactSampler(BALL)),
-    partial(noise.RecursiveNoise, LEVELS, epsilon=1.0),
-    partial(noise.PairedNoise, BALL, epsilon=1.0, matrix=csr_array(np.eye(3))),
     partial(bodies.neighbour_body, SMALL, adjacency=REPLACE),
     partial(exact_noise_bodies, SMALL, adjacency=REPLACE),
     partial(check_contains_neighbours, bodies.Ball(6, 9.0), SMALL, adjacency=REPLACE),
@@ -171,7 +126,6 @@ CALLS: list[partial[Any]] = [
     partial(tabulation.release, FRAME, SCHEMA, "marginals:1", privacy=PURE, adjacency=REPLACE),
     partial(tabulation.release, FRAME, SCHEMA, "marginals:1", epsilon=1.0),
     partial(tabulation.covariance, FRAME, SCHEMA, privacy=PURE, adjacency=REPLACE),
-    partial(bounds.Problem, **PROBLEM),
     partial(bounds.certify, [], **PROBLEM),
     partial(bounds.marginal_bound, 6, 2, **PROBLEM),
     partial(bounds.random_sign_bound, 100, 20.0, **PROBLEM),

@@ -103,8 +103,9 @@ LEVELS = stopped(
 SCALES = gd.AboveThreshold(0.0, privacy=PURE).scales
 CELLS = LaplaceCells()
 CODE = np.eye(3, dtype=np.int64)
-PLAIN: dict[str, Any] = {"n": 10, "privacy": PURE}
-STREAM: dict[str, Any] = {"threshold": 0.0, "privacy": PURE}
+PLAIN: dict[str, Any] = {"n": 10, "privacy": PURE, "adjacency": REPLACE}
+STREAM: dict[str, Any] = {"threshold": 0.0, "privacy": PURE, "adjacency": REPLACE}
+GAUSSIAN: dict[str, Any] = PLAIN | {"privacy": CONCENTRATED}
 
 RECORDS = [
     of(gd.PureDP, epsilon=1.0),
@@ -221,23 +222,23 @@ OF_WORKLOADS = (
 )  # fmt: skip
 MECHANISMS = [
     *(of(kind, workload=CUBE, **PLAIN) for kind in OF_WORKLOADS),
-    of(mechanisms.Gaussian, workload=CUBE, n=10, privacy=CONCENTRATED),
+    of(mechanisms.Gaussian, workload=CUBE, **GAUSSIAN),
     of(mechanisms.Staircase, workload=wl.Explicit([[0.0, 1.0]]), **PLAIN),
     of(mechanisms.SecondMoment, workload=MOMENTS, **PLAIN),
     of(mechanisms.Covariance, workload=MOMENTS, **PLAIN),
-    of(mechanisms.ResidualGaussian, workload=TABLES, n=10, privacy=CONCENTRATED),
+    of(mechanisms.ResidualGaussian, workload=TABLES, **GAUSSIAN),
     of(mechanisms.PairMarginals, workload=wl.Marginals(4, 2), **PLAIN),
-    of(gd.SmoothSummary, d=1, n=1000, smoothness=2, privacy=PURE, degree=3).free("degree"),
-    of(gd.SparseProject, n=100, sparsity=2, queries=3, privacy=CONCENTRATED, rows=64, beta=0.1),
+    of(gd.SmoothSummary, **PLAIN | {"n": 1000}, d=1, smoothness=2, degree=3).free("degree"),
+    of(gd.SparseProject, **GAUSSIAN, sparsity=2, queries=3, rows=64, beta=0.1),
     of(gd.AboveThreshold, **STREAM, sensitivity=1.0),
     of(gd.Sparse, **STREAM, sensitivity=1.0, cutoff=2),
     of(gd.NumericSparse, **STREAM, cutoff=2),
-    of(mechanisms.PrintedNumericSparse, threshold=0.0, privacy=APPROXIMATE, cutoff=2,
+    of(mechanisms.PrintedNumericSparse, **STREAM | {"privacy": APPROXIMATE}, cutoff=2,
        sensitivity=1.0),
-    of(gd.OnlineConstruction, rule=mechanisms.SparseMultiplicativeWeights(1), n=10**6, queries=5,
-       privacy=PURE, beta=0.1),
+    of(gd.OnlineConstruction, rule=mechanisms.SparseMultiplicativeWeights(1),
+       **PLAIN | {"n": 10**6}, queries=5, beta=0.1),
     of(gd.IterativeConstruction, rule=mechanisms.MultiplicativeWeights(4),
-       distinguisher=mechanisms.AllParities(2), n=10**7, privacy=PURE, beta=0.1),
+       distinguisher=mechanisms.AllParities(2), **PLAIN | {"n": 10**7}, beta=0.1),
     of(mechanisms.MultiplicativeWeights, size=4),
     of(mechanisms.SparseMultiplicativeWeights, sparsity=2),
     of(mechanisms.Perceptron, size=4),
