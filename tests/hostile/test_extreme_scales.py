@@ -57,22 +57,6 @@ def test_absurd_losses_are_refused_with_the_range(name, loss):
         KINDS[name](**(good | {"privacy": with_loss(good["privacy"], loss)}))
 
 
-@pytest.mark.parametrize("loss", ABSURD)
-@pytest.mark.parametrize(("name", "privacy"), PAIRS)
-def test_every_noise_refuses_absurd_losses(name, privacy, loss):
-    with pytest.raises(ValueError, match=r"of a mechanism must be from 1e-12 to 1e\+12, got"):
-        ADDITIVE[name][0](workloads.Prefixes(4), n=N, privacy=with_loss(privacy, loss))
-
-
-@pytest.mark.parametrize("loss", [LEAST_LOSS, LARGEST_LOSS])
-@pytest.mark.parametrize(("name", "privacy"), PAIRS)
-def test_losses_at_the_ends_of_the_range_are_taken(name, privacy, loss):
-    kind = ADDITIVE[name][0]
-    mechanism = kind(workloads.Prefixes(4), n=N, privacy=with_loss(privacy, loss))
-    for rng in (None, 0):
-        assert np.isfinite(mechanism.release(np.zeros(N, dtype=int), rng=rng).answers).all()
-
-
 @pytest.mark.parametrize("size", [1e-300, 0.49 * LEAST_ANSWER, 1.01 * LARGEST_ANSWER, 8e307])
 @pytest.mark.parametrize(("name", "privacy"), PAIRS)
 def test_absurd_answers_are_refused_with_the_range(name, privacy, size):

@@ -234,7 +234,7 @@ def test_hostile_schemas_are_refused_or_written_safely(call):
 
     It refuses a label in almost every group of any pieces, and none in the other groups.
     """
-    claims, half = [], LABELS // GROUP // 2
+    claims, half = [], LABELS // GROUP // 6
     shown = groups(tuple(filter(is_shown, PIECES)))
     halves = (*itertools.islice(groups(), half), *itertools.islice(shown, half))
     for number, group in enumerate(halves):
@@ -253,7 +253,7 @@ def test_hostile_schemas_are_refused_or_written_safely(call):
             assert not controls(record + Path(f"{number}.csv").read_text(encoding="utf-8")) - {"\n"}
             claims.append(json.loads(record)["claim"])
     assert len(set(claims)) == 1
-    assert len(claims) > half - 5  # a mark of byte order at the start of a line is refused
+    assert len(claims) > half - 4  # a mark of byte order at the start of a line is refused
 
 
 def test_a_hostile_path_is_shown(call):
@@ -295,7 +295,7 @@ def addresses() -> Iterator[str]:
 
 
 def test_no_address_reaches_an_error_with_its_password(call, caplog):
-    for address in itertools.islice(addresses(), 60):
+    for address in itertools.islice(addresses(), 16):
         line = ["release", "--sql", "select 1", "--database", address, "--schema", "schema.json"]
         code, out, err = call("--log", "log", *line, *QUESTION, "--out", "a.csv")
         assert code == 2
