@@ -247,23 +247,6 @@ def test_measurements_are_drawn_in_order_inside_their_band():
     assert axes.lines[1].get_markerfacecolor() == "white"
 
 
-def test_log_axes_label_every_decade():
-    figure = Figure()
-    axes = figure.subplots()
-    axes.plot([1, 1e6], [1, 1e6])
-    ex.log_axes(axes)
-    figure.draw_without_rendering()
-    for axis in (axes.xaxis, axes.yaxis):
-        assert {10.0**k for k in range(7)} <= set(axis.get_majorticklocs())
-
-
-def test_panels_have_letters_and_outer_labels():
-    _, panels = ex.panels((6, 4), ["p", "q", "r", "s"], "x", ["y", "", "z", ""], rows=2)
-    assert [axes.get_title() for axes in panels] == ["(a) p", "(b) q", "(c) r", "(d) s"]
-    assert [axes.get_xlabel() for axes in panels] == ["", "", "x", "x"]
-    assert [axes.get_ylabel() for axes in panels] == ["y", "", "z", ""]
-
-
 def test_a_legend_shows_each_label_once_under_its_heading():
     with drawing():
         figure, panels = ex.panels((6, 4), ["left", "right"])
@@ -277,14 +260,3 @@ def test_a_legend_shows_each_label_once_under_its_heading():
     assert texts == ["measured", "K-norm", "", "theory", "exact", ""]
     with pytest.raises(ValueError, match=r"\['exact'\] are missing"):
         ex.shared_legend(figure, {"measured": ["K-norm"]})
-
-
-def test_curves_carry_their_looks():
-    class Family(ex.Curve):
-        KNORM = "K-norm", "C0", "o"
-        JL = "JL", "C2", "v", ex.HOLLOW
-        OTHER = "other"
-
-    looks = {Family.KNORM: ex.Look("C0", "o"), Family.JL: ex.Look("C2", "v", filled=False)}
-    assert Family.looks() == looks
-    assert Family("other") is Family.OTHER == "other"

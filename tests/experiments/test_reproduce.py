@@ -85,11 +85,6 @@ def test_a_broken_script_is_recorded_and_leaves_no_older_figure(folders, monkeyp
     assert record["claims"] == []
 
 
-def test_looking_creates_nothing(folders):
-    assert contents(load(TOY), Preset.QUICK, folders) == Contents(0, 0, 0)
-    assert not folders.results.exists()
-
-
 def test_a_second_run_computes_nothing_and_gives_the_same_bytes(folders):
     def files() -> dict[str, bytes]:
         return {p.name: p.read_bytes() for p in folders.figures.rglob("*.*")}
@@ -268,20 +263,6 @@ def test_an_open_goal_is_recorded_and_shown_and_fails_no_run(report):
     assert [word in low for word in ("reached", "3 squares", REASON)] == [True, True, False]
     assert [word in high for word in ("open", "at least 25", REASON)] == [True, True, True]
     assert goals_table([]).row_count == 0
-
-
-def test_the_state_follows_the_table_and_the_script(folders, report, monkeypatch):
-    del report
-    more = reproduce(load(TOY), Preset.FULL, folders)
-    assert [goal.reached for goal in more.goals] == [True, True]  # the largest square is 100
-    monkeypatch.setattr(toy_script, "goals", lambda table: table.nothing)
-    broken = reproduce(load(TOY), Preset.QUICK, folders)
-    assert not broken.passed
-    assert "AttributeError" in json.loads(broken.outputs.record.read_text())["failure"]
-    monkeypatch.delattr(toy_script, "goals")
-    without = reproduce(load(TOY), Preset.QUICK, folders)
-    assert without.goals == ()
-    assert "goals" not in json.loads(without.outputs.record.read_text())
 
 
 def test_the_page_of_a_figure_shows_both_states_with_number_and_reason(folders):
