@@ -23,8 +23,8 @@ from geomdp.mechanisms.strategies.residual_scales import (
     replace_one_classes,
     strategy_columns,
 )
-from geomdp.noise.gaussian import ResidualNoise, proved_gaussian_scale
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from geomdp.noise.gaussian import proved_gaussian_scale
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.workloads import (
     Explicit,
     MarginalTables,
@@ -139,11 +139,6 @@ def test_no_neighbours_are_farther_apart_than_the_guarantee_allows(workload, adj
         assert 0.75 * allowed <= spent <= allowed * (1 + 1e-12)
 
 
-def test_the_brute_force_sees_the_sensitivity_of_the_other_relation(workload):
-    mechanism = built(workload, ADD)
-    assert farthest(information_of(mechanism), REPLACE) > 1.4
-
-
 def test_covariance_is_that_of_least_squares_on_the_measurements(workload, adjacency):
     mechanism = built(workload, adjacency)
     answers = explicit_answers(workload)
@@ -171,7 +166,7 @@ def test_releases_have_the_stated_law(workload, adjacency):
     some = np.random.default_rng(0).permutation(np.flatnonzero(noisy))[:12]
     covariance = mechanism.noise.covariance()[some][:, some] / N**2
     truth = workload.answers(records)
-    laws = [mechanism.noise.sample(np.random.default_rng(1), 20_000) / N]
+    laws = [mechanism.noise.sample(np.random.default_rng(1), 5000) / N]
     if workload is WORKLOADS[1]:  # an exact draw takes milliseconds
         laws.append(exact_answers(mechanism, records, 1000) - truth)
     for draws in laws:
@@ -186,15 +181,6 @@ def test_audit_does_not_refute_the_claim_and_refutes_half_the_noise(adjacency):
     mechanism, weaker = built(WORKLOADS[0], adjacency), built(WORKLOADS[0], adjacency, ZCDP(2.0))
     assert not audited(mechanism, mechanism)
     assert audited(mechanism, weaker)
-
-
-@pytest.mark.parametrize("place", range(1, 7))
-def test_the_brute_force_sees_half_the_noise_on_one_residual(place):
-    mechanism = built(WORKLOADS[0], ADD)
-    scales = mechanism.noise.scales.copy()
-    scales[place] /= 2
-    vars(mechanism)["noise"] = ResidualNoise(mechanism.noise.residuals, scales)
-    assert farthest(information_of(mechanism), ADD) > 1.01
 
 
 def test_bounds_on_the_cost_hold_and_merged_classes_cost_more(workload, monkeypatch):
@@ -237,12 +223,9 @@ def test_svd_bounds_of_the_formula_sheet(workload, bound, adjacency):
 
 
 def test_the_advisor_prints_the_ratio_to_the_svd_bound(monkeypatch):
-    for adjacency in Adjacency:
-        asked = gd.advise(ORACLES[1][0], n=100, privacy=ZCDP(0.5), adjacency=adjacency)
-        (said,) = [reason for reason in asked.reasons if "SVD bound" in reason]
-        assert 1 <= float(said.split()[4]) <= 1.15
-    pure = gd.advise(ORACLES[1][0], n=100, privacy=PureDP(1.0))
-    assert not any("SVD" in reason for reason in pure.reasons)
+    asked = gd.advise(ORACLES[1][0], n=100, privacy=ZCDP(0.5), effort=0.05)
+    (said,) = [reason for reason in asked.reasons if "SVD bound" in reason]
+    assert 1 <= float(said.split()[4]) <= 1.15
     monkeypatch.setattr(residual_scales, "MAX_DIMENSION", 5)
     assert least_energy(Residuals(ORACLES[1][0]), ADD) is None
 
@@ -305,11 +288,9 @@ def test_images_of_levels_are_within_the_proved_bounds(name):
 
 def test_twenty_columns_of_mixed_kinds():
     levels = [2, 3, 5, 7, 2, 4, 6, 2, 3, 5, 8, 10, 16, 20, 12, 9, 11, 16, 6, 14]
-    names = [f"c{i}" for i in range(20)]
-    queries = {name: Prefixes(levels[i]) for i, name in enumerate(names) if 10 <= i < 16}
-    queries |= {name: Ranges(levels[i]) for i, name in enumerate(names) if i >= 16}
-    tables = list(itertools.combinations(names, 2))
-    workload = ProductQueries(dict(zip(names, levels, strict=True)), tables, queries)
+    columns = {f"c{i}": count for i, count in enumerate(levels)}
+    queries = {f"c{i}": (Prefixes if i < 16 else Ranges)(levels[i]) for i in range(10, 20)}
+    workload = ProductQueries(columns, list(itertools.combinations(columns, 2)), queries)
     mechanism = ResidualGaussian(workload, n=1000, privacy=ZCDP(0.5))
     records = workload.universe.sample(1000, 1)
     missed = 1000 * (mechanism.release(records).answers - workload.answers(records))

@@ -10,9 +10,9 @@ import pytest
 
 import geomdp as gd
 from geomdp.audit import audit
-from geomdp.mechanisms import Fitted, PredictionKind, Projected, ResidualGaussian
+from geomdp.mechanisms import PredictionKind, ResidualGaussian
 from geomdp.noise import half_widths
-from geomdp.noise.gaussian import ResidualNoise, proved_gaussian_scale
+from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import (
@@ -91,10 +91,11 @@ def test_releases_have_the_covariance_of_the_formula(workload, adjacency):
     records = workload.universe.sample(N, 3)
     truth = workload.answers(records)
     rng = np.random.default_rng(1)
-    check_law(mechanism, mechanism.noise.sample(rng, 20_000) / N)
+    check_law(mechanism, mechanism.noise.sample(rng, 10_000) / N)
     sums = workload.totals(records).sums
-    seeded_draws = np.array([mechanism.privatise(sums, rng) for _ in range(1000)]) - truth
-    check_law(mechanism, seeded_draws)
+    if workload is CHOSEN:
+        seeded_draws = np.array([mechanism.privatise(sums, rng) for _ in range(1000)]) - truth
+        check_law(mechanism, seeded_draws)
 
 
 @pytest.mark.statistical
@@ -102,18 +103,6 @@ def test_exact_releases_have_the_covariance_of_the_formula(adjacency):
     mechanism = built(CHOSEN, adjacency)
     records = CHOSEN.universe.sample(N, 3)
     check_law(mechanism, exact_answers(mechanism, records, 1000) - CHOSEN.answers(records))
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("place", range(1, 7))
-def test_the_law_sees_half_the_noise_on_one_residual(place):
-    mechanism = built(WORKLOADS[0])
-    scales = mechanism.noise.scales.copy()
-    scales[place] /= 2
-    weaker = ResidualNoise(mechanism.noise.residuals, scales)
-    draws = weaker.sample(np.random.default_rng(1), 20_000) / N
-    with pytest.raises(AssertionError):
-        check_law(mechanism, draws)
 
 
 def worst_neighbours(mechanism):
@@ -163,14 +152,6 @@ def audited(mechanism, weaker):
     ).refuted
 
 
-@pytest.mark.statistical
-def test_audit_does_not_refute_the_claim_and_refutes_half_the_noise(adjacency):
-    mechanism = built(WORKLOADS[0], adjacency)
-    weaker = built(WORKLOADS[0], adjacency, ZCDP(2.0))
-    assert not audited(mechanism, mechanism)
-    assert audited(mechanism, weaker)
-
-
 def test_tables_agree_on_the_columns_they_share(workload, adjacency):
     """All released tables are those of one table of all cells, which may be negative."""
     mechanism = built(workload, adjacency)
@@ -209,24 +190,10 @@ def test_bad_arguments_are_refused(workload, options, words):
         built(workload, **options)
 
 
-def test_another_workload_and_post_processing():
-    mechanism = built(WORKLOADS[0])
-    assert mechanism.with_workload(WORKLOADS[1]).workload is WORKLOADS[1]
-    records = WORKLOADS[0].universe.sample(N, 0)
-    for kind in (Projected, Fitted):
-        after = kind(mechanism)
-        released = after.release(records)
-        assert released.guarantee == mechanism.guarantee
-        assert released.answers.min() >= -1e-9
-        assert after.predicted_rmse.kind is PredictionKind.UPPER_BOUND
-
-
 def test_the_advisor_takes_it_for_tables():
     """The least exact prediction is for `ResidualGaussian`; for 100 columns there is no other."""
-    for workload in WORKLOADS:
-        advice = gd.advise(workload, n=1000, privacy=RHO)
-        additive = advice.table[advice.table.kind == "exact"]
-        assert additive.iloc[0].mechanism == "ResidualGaussian"
+    advice = gd.advise(CHOSEN, n=1000, privacy=RHO, effort=0.05)
+    assert advice.table[advice.table.kind == "exact"].iloc[0].mechanism == "ResidualGaussian"
     hundred, privacy = MarginalTables([2] * 100, 2), ApproxDP(1.0, 1e-6)
     advice = gd.advise(hundred, n=1000, privacy=privacy, effort=0.05)
     assert advice.flag.endswith("residual-gaussian")

@@ -105,15 +105,6 @@ def test_no_pair_of_records_costs_more(workload, adjacency):
         assert TableCost(residuals).at_most(precisions) >= truth * (1 - 1e-12)
 
 
-def test_the_brute_force_sees_the_sensitivity_of_the_other_relation():
-    """Under replace-one, scales for add/remove cost more than 2, and doubled precisions cost 2."""
-    residuals = Residuals(ORACLE)
-    added = precisions_of(best_scales(residuals, ADD))
-    assert cost_of_pairs(residuals, added, REPLACE) > 2
-    doubled = 2 * precisions_of(best_scales(residuals, REPLACE))
-    assert cost_of_pairs(residuals, doubled, REPLACE) > 1.99
-
-
 def independent_optimum(residuals, adjacency):
     """Least energy by CVXPY. Under replace-one, each set of differing columns is a constraint."""
     levels = residuals.workload.levels
@@ -170,21 +161,6 @@ def test_merged_classes_and_caps_are_proved_bounds(monkeypatch):
     assert 0.5 <= alone.at_most(precisions_of(capped)) <= 1 + 1e-12
 
 
-def test_sets_left_out_of_a_kind_only_raise_the_bound():
-    """Four of 15 pairs are measured. The first bound counts all 15 pairs, so it is too large."""
-    names = "abcdef"
-    pairs = [list(pair) for pair in ("ab", "cd", "ef", "ac")]
-    residuals = Residuals(ChosenTables(dict.fromkeys(names, 3), pairs))
-    together, alone = (ProfileCost(residuals, c) for c in replace_one_classes(residuals))
-    precisions = np.random.default_rng(0).uniform(size=residuals.count)
-    precisions[0] = 0.0
-    assert not together.complete
-    assert alone.complete
-    assert together.at_most(precisions) > alone.at_most(precisions)
-    truth = cost_of_pairs(residuals, precisions, REPLACE)
-    assert alone.at_most(precisions) == pytest.approx(truth, rel=1e-12)
-
-
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_equal_noise_costs_the_squared_sensitivity_table_by_table(workload):
     """Noise of variance 1 on all answers costs 2 w^2 for each table, where w is its weight."""
@@ -205,7 +181,7 @@ def test_chosen_tables_of_many_columns():
     scales = best_scales(residuals, REPLACE)
     assert isinstance(scales.cost, TableCost)
     precisions = precisions_of(scales)
-    records = workload.universe.sample(60, 1)
+    records = workload.universe.sample(25, 1)
     counts = np.array([workload.cell_counts(record[None]).sums for record in records])
     moves = residuals.of_counts((counts[:, None] - counts[None]).reshape(-1, counts.shape[1]))
     assert (residuals.squared_lengths(moves) @ precisions).max() <= 1
@@ -226,11 +202,9 @@ def test_too_many_kinds_are_not_optimised(monkeypatch):
     assert best_scales(residuals, REPLACE).energy < scales.energy
 
 
-@pytest.mark.parametrize(
-    "levels", [[2] * 100, [2] * 50 + [3] * 30 + [7] * 20], ids=["2", "2, 3, 7"]
-)
-def test_profiles_of_a_hundred_columns_hold_random_pairs(levels):
+def test_profiles_of_a_hundred_columns_hold_random_pairs():
     """No random pair of records costs more than 1, and a pair with the worst profile costs 1."""
+    levels = [2] * 50 + [3] * 30 + [7] * 20
     workload = MarginalTables(levels, 2)
     residuals = Residuals(workload)
     scales = best_scales(residuals, REPLACE)
@@ -247,7 +221,7 @@ def test_profiles_of_a_hundred_columns_hold_random_pairs(levels):
         return total
 
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(50):
         assert cost(rng.uniform(size=100) < rng.uniform()) <= 1 + 1e-12
     highest = np.zeros(len(scales.cost.kinds))
     np.maximum.at(highest, scales.cost.kind, precisions)
