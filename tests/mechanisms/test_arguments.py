@@ -16,8 +16,6 @@ from geomdp.bodies import (
     LinearImage,
     SlabBody,
     Spectraplex,
-    VPolytope,
-    neighbour_body,
 )
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.bodies.base import Body
@@ -36,33 +34,24 @@ from geomdp.mechanisms import (
     Shrunk,
     Staircase,
 )
-from geomdp.mechanisms.base import _linear_span, answer_hull, l1_sensitivity, l2_sensitivity
+from geomdp.mechanisms.base import _linear_span, answer_hull
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP
 from geomdp.workloads import (
     Explicit,
     Histogram,
     Marginals,
     Parities,
-    Prefixes,
     SecondMoment,
     explicit_answers,
 )
-from tests.mechanisms.catalogue import ADDITIVE, WORKLOADS
+from tests.mechanisms.catalogue import WORKLOADS
 
 SQUARE = Marginals(2, 1)
 PURE = {"n": 10, "privacy": PureDP(1.0)}
 
 
-@pytest.mark.parametrize("name", ADDITIVE)
-def test_wrong_adjacencies_are_refused(name):
-    """Other wrong arguments are in tests/hostile."""
-    for adjacency in ("replace-one", None, 1, PureDP(1.0)):
-        with pytest.raises(ValueError, match=r"adjacency must be one of Adjacency\.REPLACE_ONE"):
-            ADDITIVE[name].build(SQUARE, 10, ADDITIVE[name].privacy, adjacency)
-
-
 def test_jl_takes_fewer_dimensions_than_the_answers_have():
-    for dimension in (0, -1, 0.5, 2, 100):
+    for dimension in (0, 0.5, 2):
         with pytest.raises(ValueError, match="dimension"):
             JL(Ball(SQUARE, **PURE), dimension)
 
@@ -98,18 +87,6 @@ def test_wrappers_take_additive_mechanisms_only(wrapper):
 
 class TestSensitivity:
     @pytest.mark.parametrize("workload", WORKLOADS)
-    def test_bounds_hold_over_all_pairs(self, workload):
-        workload = WORKLOADS[workload]
-        answers = explicit_answers(workload)
-        moves = (answers[:, None] - answers).reshape(-1, workload.n_queries)
-        replace, add = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
-        for order, sensitivity in ((1, l1_sensitivity), (2, l2_sensitivity)):
-            largest = np.linalg.norm(moves, order, axis=1).max()
-            assert sensitivity(workload, replace) >= largest * (1 - 1e-12)
-            largest = np.linalg.norm(answers, order, axis=1).max()
-            assert sensitivity(workload, add) >= largest * (1 - 1e-12)
-
-    @pytest.mark.parametrize("workload", WORKLOADS)
     def test_hull_holds_answers_and_is_as_small_as_possible(self, workload):
         workload = WORKLOADS[workload]
         answers = explicit_answers(workload)
@@ -142,10 +119,7 @@ GOOD = {
     "circumscribed ball": BallBody(2, math.sqrt(2)),
     "ellipse": EllipsoidBody(np.diag([2.0, math.sqrt(4 / 3)])),
     "cross-polytope": CrossPolytope(2, 2.0),
-    "vertices": VPolytope(np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])),
-    "halfspaces": HPolytope(
-        np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.array([1.0, 1, 1, 1])
-    ),
+    "halfspaces": HPolytope(np.vstack([np.eye(2), -np.eye(2)]), np.ones(4)),
 }
 #: Bodies that do not contain all corners of this square.
 BAD = {
@@ -196,13 +170,7 @@ class TestContainment:
     @pytest.mark.parametrize("name", GOOD)
     def test_accepts(self, name):
         body = GOOD[name]
-        if not body.symmetric:
-            with pytest.raises(ValueError, match="symmetric"):
-                KNorm(CORNERS, **PURE, body=body)
-            return
         mechanism = KNorm(CORNERS, **PURE, body=body)
-        if name == "vertices":
-            return  # slow to sample, because chords need linear programs
         used = mechanism.noise.body
         # If rounding leaves a corner outside, the body is scaled up until it contains the corner.
         assert used is body or (used.body is body and 1 < used.factor <= 1 + 2e-8)
@@ -250,23 +218,6 @@ class TestContainment:
         assert np.ptp(released.sum(axis=1)) > 0.01
 
 
-def test_released_answers_stay_in_the_public_hull():
-    """The last prefix answer is always 1, and only Laplace noise changes it."""
-    workload = Prefixes(5)
-    for mechanism in (Ball(workload, **PURE), KNorm(workload, **PURE)):
-        answers = mechanism.release([0, 1, 1, 4, 4, 2, 2, 0, 1, 3], rng=0).answers
-        assert answers[-1] == pytest.approx(1.0, abs=1e-12)
-    assert Laplace(workload, **PURE).release([0] * 10, rng=0).answers[-1] != pytest.approx(1.0)
-
-
-def test_neighbour_body_is_used_as_it_is_where_it_can_be_sampled():
-    for workload in (Marginals(3, 1), Histogram(4), Parities(3, 1)):
-        mechanism = KNorm(workload, **PURE)
-        body = neighbour_body(workload, Adjacency.REPLACE_ONE)
-        assert type(mechanism.noise.body) is type(body)
-        assert mechanism.guarantee.sampler == Exact()
-
-
 # The span of the answers, and the norms of changes
 
 
@@ -285,28 +236,16 @@ def hull_at(height: float) -> AffineHull:
 def test_the_span_has_one_more_direction_above_the_tolerance(
     height: float, dimension: int, scale: float
 ) -> None:
-    """The cut is relative to the length of the offset, so it does not depend on the unit."""
+    """The cut is relative to the length of the offset, so it does not depend on the unit.
+
+    One pass of Gram-Schmidt would leave an error of 2^-53 / height along the plane.
+    """
     hull = hull_at(height)
     span = _linear_span(AffineHull(scale * hull.offset, hull.basis))
     assert span.dimension == dimension
     assert not span.offset.any()
-
-
-def test_the_span_of_a_subspace_is_the_subspace() -> None:
-    basis = hull_at(0.0).basis
-    span = _linear_span(AffineHull(np.zeros(6), basis))
-    np.testing.assert_array_equal(span.basis, basis)
-
-
-@pytest.mark.parametrize("height", [1.1 * RANK_TOLERANCE, 1e-6, 1.0])
-def test_the_basis_of_the_span_is_orthonormal_and_contains_the_answers(height: float) -> None:
-    """One pass of Gram-Schmidt would leave an error of 2^-53 / height along the plane."""
-    hull = hull_at(height)
-    span = _linear_span(hull)
-    np.testing.assert_allclose(span.basis.T @ span.basis, np.eye(3), atol=20 * 2.0**-53)
+    np.testing.assert_allclose(span.basis.T @ span.basis, np.eye(dimension), atol=20 * 2.0**-53)
     np.testing.assert_array_equal(span.basis[:, :2], hull.basis)
-    points = hull.embed(np.random.default_rng(1).normal(size=(20, 2)))
-    assert (span.residual(points) <= 20 * 2.0**-53 * np.linalg.norm(points, axis=1)).all()
 
 
 class WithoutL1(Explicit):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import inspect
 import itertools
 from pathlib import Path as FilePath
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -49,10 +47,8 @@ class Path(enum.Enum):
     EXACT = "exact"
 
 
-#: Numbers of exact releases for errors and for audits. An exact release takes a millisecond. Levels
-#: of tests are the same as in float64. 2000 releases suffice to refute a quarter of the noise: the
-#: lower bound on epsilon is then at least 1.4 times the claim.
-EXACT_TRIALS, AUDIT_TRIALS = 1000, 2000
+#: Number of exact releases, each of which takes a millisecond.
+EXACT_TRIALS = 1000
 
 
 class Untouchable(np.random.Generator):
@@ -355,49 +351,6 @@ def sampler(mechanism, sums):
     return lambda trials, rng: np.array([mechanism.privatise(sums, rng) for _ in range(trials)])
 
 
-def exactly_audited(name, adjacency, claim, privacy):
-    """As `audited`, for exact releases. One record moves to another corner."""
-    mechanism = MECHANISMS[name].build(AUDITED, N, privacy, adjacency)
-    mechanism.set_up()
-    assert mechanism.grid is not None
-    rest = np.repeat([[0, 0], [1, 1]], N // 2, axis=0)[1:]
-    first, second = (np.vstack([rest, [end]]) for end in ([0, 0], [1, 1]))
-    return audit(*exact_samplers(mechanism, first, second), claim, trials=AUDIT_TRIALS, rng=11)
-
-
-def exact_samplers(mechanism, *data_sets):
-    """Samplers of exact releases of two data sets, with the same noise for both to save time.
-
-    An audit bounds the probabilities under each input from outputs on this input, and joins the
-    bounds by a union bound. So outputs on different inputs need not be independent.
-    """
-    sums = [mechanism.measured(records).sums for records in data_sets]
-    drawn = []
-
-    def of_first(trials, _):
-        with patch_once():
-            drawn[:] = [mechanism.private(None) for _ in range(trials)]
-        return np.array([private(sums[0]) for private in drawn])
-
-    def of_second(trials, _):
-        assert len(drawn) == trials
-        outputs = np.array([private(sums[1]) for private in drawn])
-        drawn.clear()
-        return outputs
-
-    return of_first, of_second
-
-
-@contextlib.contextmanager
-def patch_once():
-    """Let the same noise be used twice, which mechanisms otherwise refuse."""
-    with (
-        patch("geomdp.mechanisms.base.once", lambda privatiser: privatiser),
-        patch("geomdp.mechanisms.additive_noise.base.once", lambda privatiser: privatiser),
-    ):
-        yield
-
-
 #: Post-processed mechanisms that add noise to other sums than those of the queries. All others
 #: compute their answers from the noisy answers of an audited mechanism, see `tests/laws`.
 OTHER_SUMS = [name for name, entry in POST_PROCESSED.items() if entry.kind in (JL, Coarse)]
@@ -431,30 +384,16 @@ def audited(name, adjacency, claim, privacy):
     )
 
 
-AUDITS = {Path.FLOAT64: audited, Path.EXACT: exactly_audited}
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("name", "adjacency", "path"),
-    [(name, adjacency, Path.FLOAT64) for name in ADDITIVE for adjacency in Adjacency]
-    + [(name, REPLACE, Path.FLOAT64) for name in OTHER_SUMS]
-    # Errors of exact releases under add/remove are tested above.
-    + [(name, REPLACE, Path.EXACT) for name in ADDITIVE if name not in WITHOUT],
+    ("name", "adjacency"),
+    [(name, adjacency) for name in ADDITIVE for adjacency in Adjacency]
+    + [(name, REPLACE) for name in OTHER_SUMS],
 )
-def test_audit_does_not_refute_the_claim(name, adjacency, path):
+def test_audit_does_not_refute_the_claim(name, adjacency):
+    """Exact releases have the same laws, see test_exact_table.py."""
     claim = MECHANISMS[name].privacy
-    assert not AUDITS[path](name, adjacency, claim, claim).refuted
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    "name", [name for name in ADDITIVE if name not in {*WITHOUT, "Gaussian approximate"}]
-)
-def test_audit_refutes_exact_releases_with_a_quarter_of_the_noise(name):
-    """Exact audits have fewer draws than audits in float64, so the planted defect is larger."""
-    claim = MECHANISMS[name].privacy
-    assert exactly_audited(name, REPLACE, claim, with_less_noise(claim, 4)).refuted
+    assert not audited(name, adjacency, claim, claim).refuted
 
 
 def with_less_noise(claim, factor):

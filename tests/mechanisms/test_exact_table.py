@@ -306,6 +306,7 @@ LAWS = [
     *("laplace", "cone of signs", "cone of tables", "k-norm of a box", "gaussian of tables"),
     *("gaussian of prefixes", "ball of tables", "ellipsoid of tables", "matrix, approximate"),
     *("k-norm of marginals", "k-norm of a polytope", "k-norm of signs", "k-norm of blocks"),
+    *("tight cone", "wavelets", "gaussian of marginals", "k-norm of prefixes", "shares of totals"),
     *("recursive of a polytope", "recursive of blocks", "residuals", "bins"),
     *("marginals of simplex noise", "signs of marginals", *REAL),
 ]
