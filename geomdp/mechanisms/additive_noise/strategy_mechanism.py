@@ -375,18 +375,15 @@ class ResidualGaussian(AdditiveMechanism):
     privacy: ZCDP | ApproxDP
     workload: TableQueries | ProductQueries
 
-    def __post_init__(self) -> None:
-        asked: object = self.workload
+    def _prepare(self) -> None:
+        asked: Workload = self.workload
         if not isinstance(asked, TableQueries | ProductQueries):
             raise ValueError(
                 f"workload must be MarginalTables, ChosenTables or ProductQueries, got {asked!r}"
             )
-        super().__post_init__()
-
-    def _prepare(self) -> None:
-        if self.workload.n_queries > MAX_ANSWERS:
+        if asked.n_queries > MAX_ANSWERS:
             raise WorkloadSizeError(
-                f"tables must have at most 2^25 queries in all, got {self.workload.n_queries}"
+                f"tables must have at most 2^25 queries in all, got {asked.n_queries}"
             )
         super()._prepare()
 

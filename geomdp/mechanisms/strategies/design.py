@@ -197,10 +197,8 @@ class LaplaceCells(CellNoise):
 
 @dataclass(frozen=True)
 class SimplexCells(CellNoise):
-    """K-norm noise on the counts of cells; K is the hull of changes between neighbours (X-SIM).
-
-    Under replace-one K is the difference body of a simplex, of dimension r = cells - 1, and the
-    variance is 4 (2 r + 1) / (r + 2). Under add/remove K is the l1 ball, as for `LaplaceCells`.
+    """K-norm noise of the hull of changes of the counts (X-SIM): under replace-one the difference
+    body of a simplex, under add/remove the l1 ball, as for `LaplaceCells`.
     """
 
     def changes(self, adjacency: Adjacency) -> FloatArray:
@@ -439,8 +437,9 @@ Blocks = tuple[ColumnSet, ...]
 def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> list[Blocks]:
     """Designs that cover all sets of `strength` columns by blocks of at most `max_cells` cells.
 
-    Groups of columns are covered greedily (Gordon-Kuperberg-Patashnik 1995). The first designs have
-    the least number of blocks times root of the cells of the largest block, as the error has.
+    Groups of columns are covered greedily (Gordon-Kuperberg-Patashnik 1995). Designs are ordered by
+    number of blocks times root of the cells of the largest block, to which the error is about
+    proportional.
     """
     found: dict[Blocks, float] = {}
     counts = {*range(strength + 1, min(len(levels), MAX_GROUPS) + 1), len(levels)}

@@ -59,8 +59,7 @@ def reconstruct(
     """Maps R_i (m, p_i) with sum_i R_i C_i = W for which the answers have least total variance.
 
     W is `answers`^T, and measurement i is C_i h + z_i, with C_i (p_i, N) and precision 1 / Var z_i.
-    Then R_i = W S C_i^T precision_i with the pseudo-inverse S of sum_i precision_i C_i^T C_i. Under
-    replace-one W and C_i are `centred`.
+    Then R_i = W S C_i^T precision_i with the pseudo-inverse S of sum_i precision_i C_i^T C_i.
     """
     queries = centred(answers, adjacency)
     rows = [centred(matrix.T, adjacency) for matrix in measurements]
@@ -310,13 +309,7 @@ class PIdentity:
     (I; T) is the identity with the rows of T (p, N) below it. T has entries of 0 or more, and D is
     the diagonal matrix of 1 / (1 + column sums of T), so every column of (I; T) D has l1 norm 1, up
     to rounding. A quasi-Newton method, started near hat functions, searches for the T of least
-    error.
-
-    Parameters
-    ----------
-    rows : int, optional
-        Number p of rows of T. By default 3/4 N^(1/2) and N^(1/2) rows are tried, and the better
-        result is taken.
+    error. By default the better of p = 3/4 N^(1/2) and N^(1/2) `rows` is taken.
 
     References
     ----------
@@ -358,7 +351,7 @@ class PIdentity:
 
 
 def bump_counts(size: int) -> list[int]:
-    """Numbers of rows to try for N = `size` elements: 3/4 N^(1/2) and N^(1/2), rounded."""
+    """Numbers of rows to try for `size` elements."""
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 
 
@@ -376,7 +369,7 @@ def _descend(workload: Workload, count: int, adjacency: Adjacency) -> tuple[floa
         by_sums = -2 * by_diagonal / sums**3 - (by_rows * rows).sum(axis=0) / sums**2
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
-    # Noise, because the descent leaves the lower bound 0 slowly, and equal rows would stay equal.
+    # With noise, as equal rows would stay equal.
     start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
     from scipy.optimize import minimize  # slow import
 
@@ -403,19 +396,8 @@ class SoftBins:
 
     The rows of C are the hat functions of p bins. These are piecewise linear along the order of the
     elements and add up to 1, so an element adds a point of a simplex to C h and to h. They can err
-    less than the intervals of a `Tree`. Without bins only the histogram is measured.
-
-    Parameters
-    ----------
-    bins : int, optional
-        Number p of bins; by default the best of 0, 3/4 N^(1/2) and N^(1/2), rounded, for N
-        elements.
-    cells : CellNoise
-        The noise on both measurements.
-
-    References
-    ----------
-    Formula sheet JL-SPLIT, X-SIM.
+    less than the intervals of a `Tree`. By default p, the number of `bins`, is the best of 0,
+    3/4 N^(1/2) and N^(1/2) for N elements. `cells` is the noise on both (JL-SPLIT, X-SIM).
     """
 
     bins: int | None = None

@@ -65,15 +65,13 @@ def shares_of(residuals: Residuals) -> FloatArray:
 def capped_cost(residuals: Residuals) -> LinearCost:
     """A bound under replace-one that adds up the largest change of each residual.
 
-    If two records differ exactly in the columns D, the residual of A changes by a vector of squared
-    length, with E = A & D not empty,
+    If two records differ exactly in the columns D, the squared length by which the residual of A
+    changes is, with E = A & D not empty,
 
-        c_A(D) = 2 prod over A - E of (1 - 1 / l_i)
-                   (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
+        c_A(D) = 2 p_A (1 - (-1)^|E| prod over E of 1 / (l_i - 1)).
 
-    It is below 2 p_A for even |E|, and 2 p_A (1 + prod over E of 1 / (l_i - 1)) for odd |E|. So it
-    is largest, 2 p_A l / (l - 1), if E is the column of A with the fewest levels l. For other noise
-    (`Column`), against / share takes the place of 1 / (l - 1).
+    It is largest, 2 p_A l / (l - 1), if E is the column of A with the fewest levels l. For other
+    noise (`Column`), against / share takes the place of 1 / (l - 1).
     """
     prices = 2 * shares_of(residuals)
     prices[0] = 0.0  # the number of records, the residual of the empty set, is public
@@ -227,14 +225,11 @@ MAX_COMPARED = 1 << 26
 class TableCost:
     """A bound on the cost under replace-one: the sum of the largest changes of the tables.
 
-    The precision s_A of a set A is divided among the tables T that contain A, in proportion to
-    w_T^2 / product over T - A of l_j, for the weight w_T and the levels l_j. With shares h_AT, and
-    c_A(D) of `capped_cost`, records that differ in the columns D cost
-
-        sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T)).
-
-    The bound is the sum over T of the largest value in brackets. For equal noise on all answers it
-    is the squared l2 sensitivity, so its best precisions are never worse than equal noise.
+    The precision s_A of a set A is divided among the tables T that contain A, with shares h_AT in
+    proportion to w_T^2 / product over T - A of l_j, for the weight w_T and the levels l_j. Records
+    that differ in the columns D cost sum over T of (sum over A in T of h_AT s_A c_A(D & T)), with
+    c_A(D) of `capped_cost`. The bound is the sum over T of the largest value in brackets. For equal
+    noise on all answers it is the squared l2 sensitivity.
     """
 
     def __init__(self, residuals: Residuals) -> None:

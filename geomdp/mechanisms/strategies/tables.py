@@ -60,14 +60,10 @@ MAX_CHANGED = 1 << 22
 class Interactions:
     """Coordinates of the interactions on which the answers to table queries depend.
 
-    Let the columns of the matrix B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0
-    over the l_i levels (values) of column i. The interaction of a set U of columns is, for the
-    histogram h of the records,
-
-        theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
-
-    It is the residual of U (see `Residuals`) in another basis: variances are stated for theta_U,
-    coordinates are residuals.
+    The interaction of a set U of columns is theta_U = (tensor over i in U of B_i^T, and of 1^T over
+    the other columns) h, for the histogram h of the records. The columns of B_i (l_i, l_i - 1) are
+    an orthonormal basis of the vectors of sum 0 over the l_i levels of column i. It is the residual
+    of U (see `Residuals`) in another basis: variances are of theta_U, coordinates of residuals.
     """
 
     def __init__(self, asked: TableQueries | ProductQueries) -> None:
@@ -188,8 +184,8 @@ class TableMap:
         else:
             assert isinstance(noise, KNormNoise)
             along = noise.second_moment().value / noise.effective_dimension
-        # Z has this variance along each unit vector of its support. The coordinates of theta_U are
-        # products of Z with orthogonal vectors of squared length (cells of table) / (cells of U).
+        # Z has this variance along each unit vector. The coordinates of theta_U are products of Z
+        # with orthogonal vectors of squared length (cells of table) / (cells of U).
         own, cells = np.zeros(len(self.expansion.sets)), self.shape[1]
         for u, share in self.shares.items():
             stretch = cells / self.expansion.cells(self.expansion.sets[u])
@@ -229,18 +225,10 @@ MAX_ANSWERS, CHECKED = 1 << 19, 64
 
 @dataclass(frozen=True)
 class WeightedMarginals:
-    """Marginal tables of sets of columns, each with a share of the budget.
+    """Marginal tables of sets of columns, each with a share of the budget and the noise `cells`.
 
-    Let k be the largest number of columns of a table of the workload. Columns with one level are
-    left out. The sets that are measured are chosen from these candidates:
-
-    * All sets of columns, if there are at most 2^11 sets and the table of all columns has at most
-      2^20 cells. If not, all sets of at most k columns.
-    * The table of all columns, if it has at most 2^20 cells.
-    * The blocks of covering designs of strength t from 1 to k: every set of t columns is in one.
-
-    Every measured set that contains the columns of an interaction estimates it, and least squares
-    weighs the estimates. `cells` is the noise on the counts of a table. `ProductQueries` are sums
+    The sets are chosen from those of `_Candidates`. Every measured set that contains the columns of
+    an interaction estimates it, and least squares weighs the estimates. `ProductQueries` are sums
     of the cells of tables. If the queries of a column depend only on shares of its levels in a few
     (a count and a total, on two), tables have these few levels, and a record adds its shares.
 
@@ -256,10 +244,8 @@ class WeightedMarginals:
         require_type(self.cells, CellNoise, "cells")
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The design with the best split of the budget over sets of columns.
-
-        ``ValueError`` if the workload is not `MarginalTables`, `ChosenTables` or `ProductQueries`,
-        or if its tables have too many cells in all or too many columns.
+        """The design with the best split of the budget over sets of columns; ``ValueError`` if the
+        workload does not consist of tables, or these have too many cells or columns.
         """
         if not isinstance(workload, TableQueries | ProductQueries):
             raise ValueError(
@@ -301,7 +287,12 @@ class WeightedMarginals:
 
 
 class _Candidates:
-    """The sets of columns that may be measured and the families to try, for splits in seconds."""
+    """The sets of columns that may be measured, and the families of them to try.
+
+    They are all sets of columns, if these are at most 2^11 with at most 2^20 cells in the largest
+    table, or else the sets of at most as many columns as a table of the workload has; and the
+    families of `_families`. Columns with one level are left out.
+    """
 
     def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:
         self.interactions = interactions
@@ -480,24 +471,16 @@ def _subsets(columns: Sequence[int], least: int, most: int) -> list[ColumnSet]:
 class WeightedSigns:
     """Measure single signs and products of two signs, with one weight for each kind.
 
-    The d columns have two levels each, written as signs -1 and +1. The noise is Laplace noise. All
-    products of order j (of j signs) get the same weight t_j. If two records differ in w signs,
-    o_1(w) = w products of order 1 and o_2(w) = w (d - w) products of order 2 change, each by 2. So
-    the l1 change of the weighted products between neighbours is at most
-
-        2 max over w of sum_j t_j o_j(w)   under replace-one,
-        sum_j t_j n_j                      under add/remove,
-
-    where n_j is the number of products of order j that are measured. Under add/remove the number of
-    records (order 0) is measured as well if answers depend on it. The weights minimise the squared
-    error subject to an l1 change of 1. This problem is convex.
+    The d columns have two levels each, written as signs -1 and +1. All n_j products of j signs get
+    the same weight t_j, and Laplace noise. If two records differ in w signs, o_1(w) = w products of
+    one sign and o_2(w) = w (d - w) products of two change, each by 2. So the l1 change of the
+    weighted products is at most 2 max over w of sum_j t_j o_j(w) under replace-one, and
+    sum_j t_j n_j under add/remove, where the number of records (j = 0) is measured as well if
+    answers depend on it. The weights minimise the squared error subject to an l1 change of 1.
     """
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The design with the weights of least predicted error.
-
-        ``ValueError`` for a workload that is not linear in products of at most two signs.
-        """
+        """The design with the weights of least error; ``ValueError`` without such products."""
         products = sign_products(workload)
         if products is None:
             raise ValueError(f"workload must be linear in pairwise sign products, got {workload!r}")
