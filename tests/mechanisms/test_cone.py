@@ -94,12 +94,7 @@ def test_simplex_without_centring_is_laplace() -> None:
 
 @pytest.mark.parametrize("radius", [0.0, 0.01, 1.0, 30.0])
 def test_shifts_by_answers_stay_in_the_cone_over_the_elliptope(radius: float) -> None:
-    """A shift by (q, 1), where q are the sign products of a record, does not leave the cone.
-
-    The vector r (U, 1) has density rate^(m+1) e^(-rate t) / (m! vol) at points (t u, t) of the
-    cone. So a shift that stays in the cone lowers the log density by exactly the rate, because it
-    raises t by 1.
-    """
+    """A shift by (q, 1), where q are the sign products of a record, does not leave the cone."""
     rng = np.random.default_rng(0)
     body = Elliptope(4)
     signs = np.sign(rng.standard_normal((200, 4)))

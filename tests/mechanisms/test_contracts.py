@@ -220,10 +220,7 @@ def rng(*key):
 )
 @pytest.mark.parametrize("name", POST_PROCESSED)
 def test_upper_bounds_hold_for_every_data_set(name, workload, data):
-    """Exact releases have the same law, as they are computed from the noisy answers alone.
-
-    Errors after a projection are largest at a vertex, where n is also large.
-    """
+    """Exact releases have the same law, as they are computed from the noisy answers alone."""
     mechanism = build(name, WORKLOADS[workload])
     assert mechanism.predicted_rmse.kind is PredictionKind.UPPER_BOUND
     records = extreme_records(mechanism.workload, N)[data]
@@ -414,19 +411,3 @@ def with_less_noise(claim, factor):
 def test_audit_refutes_half_the_noise(name):
     claim = MECHANISMS[name].privacy
     assert audited(name, REPLACE, claim, with_less_noise(claim, 2)).refuted
-
-
-def test_a_mechanism_that_does_not_say_which_guarantees_it_accepts_cannot_be_built():
-    class Silent(AdditiveMechanism):
-        def law(self, change):
-            return LaplaceNoise(self.workload.n_queries, change.l1)
-
-    class Speaking(Silent):
-        accepts = (PureDP,)
-
-    setting = {"n": 10, "privacy": PureDP(1.0)}
-    with pytest.raises(TypeError, match=r"abstract.*accepts"):
-        Silent(Marginals(3, 1), **setting)
-    assert Speaking(Marginals(3, 1), **setting).guarantee.privacy == PureDP(1.0)
-    with pytest.raises(ValueError, match="privacy must be PureDP for Speaking"):
-        Speaking(Marginals(3, 1), n=10, privacy=ZCDP(1.0))

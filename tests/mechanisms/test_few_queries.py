@@ -110,34 +110,6 @@ def test_the_sensitivity_depends_on_the_neighbour_relation(kind, adjacency):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 200.0, 1e6, 1e12])
-@pytest.mark.parametrize(
-    ("kind", "workload"),
-    [(Geometric, COUNT), (LatticeBox, COUNT), (Staircase, REAL), (Staircase, COUNT)],
-)
-def test_every_epsilon_has_a_finite_prediction_and_a_release(kind, workload, epsilon):
-    mechanism = build(kind, workload, epsilon)
-    assert 0 < mechanism.predicted_rmse.value < math.inf
-    records = np.array([0] * 20 + [1] * 30)
-    answers = mechanism.release(records).answers
-    assert np.isfinite(answers).all()
-    if epsilon >= 200:
-        error = np.abs(answers - workload.answers(records)).max()
-        assert error <= max(10 * mechanism.predicted_rmse.value, 1e-16)
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("kind", KINDS)
-def test_released_sums_are_on_the_lattice(kind, adjacency):
-    mechanism = build(kind, WHOLE["units"], 0.3, adjacency)
-    assert mechanism.grid == 0
-    sums = np.array([6.0 * N, 0.0, 5.0 * N])
-    for _ in range(20):
-        noise = np.rint(mechanism.private(None)(sums) * N) - sums
-        steps = noise / mechanism.noise.units
-        np.testing.assert_array_equal(steps, np.rint(steps))
-
-
 @pytest.mark.statistical
 def test_exact_releases_of_a_real_query_have_the_predicted_error():
     for adjacency in Adjacency:
@@ -175,10 +147,7 @@ def test_audit_passes_staircase_noise_and_refutes_half_of_it(workload, adjacency
     ("kind", "workload"), [(Geometric, COUNT), (LatticeBox, COUNT), (Geometric, WHOLE["bits"])]
 )
 def test_a_projection_never_predicts_less_than_the_error_of_rare_noise(kind, workload, n, epsilon):
-    """If all records are 0, the projected answer is wrong whenever the noise is above 0.
-
-    For a count at epsilon = 30 this has probability 1e-13, so draws would not show it.
-    """
+    """If all records are 0, the projected answer is wrong whenever the noise is above 0."""
     inner = build(kind, workload, epsilon, n=n)
     reach = math.ceil(60 / epsilon) * (workload.n_queries if kind is Geometric else 1) + 1
     steps = np.arange(1, reach + 1.0)

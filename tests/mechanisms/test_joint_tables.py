@@ -42,8 +42,6 @@ from geomdp.workloads.tables import cells_of
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 TWELVE = MarginalTables([2] * 12, 3)
-#: The tables of two halves of ten columns, and of a pair across.
-HALVES = ChosenTables(dict.fromkeys("abcdefghij", 2), [list("abcde"), list("fghij"), list("aj")])
 SMALL = [
     MarginalTables([2, 3, 1, 2], 2),
     MarginalTables([2] * 5, 3),
@@ -128,27 +126,6 @@ def test_totals_are_measured_by_shares_of_records(adjacency, cells):
         assert (C >= 0).all()
         np.testing.assert_array_equal(C.sum(axis=0), 1)
     check_error(design, TOTALS, rows, cells, adjacency)
-
-
-@pytest.mark.parametrize("source", ["array", "counted"])
-def test_sums_of_shares_are_exact(source):
-    records = TOTALS.universe.sample(500, np.random.default_rng(1))
-    design = WeightedMarginals().design(TOTALS, REPLACE)
-    elements = TOTALS.universe.elements()
-    histogram = np.bincount(TOTALS.universe.numbers(records), minlength=len(elements))
-    mechanism = Matrix(TOTALS, n=500, privacy=PureDP(1.0), strategy=WeightedMarginals())
-    given = records
-    if source == "counted":
-        names = TOTALS.universe.names
-        schema = Schema.from_dict(
-            {name: [*range(n)] for name, n in TOTALS.workload.universe.columns.items()}
-        )
-        frame = pd.DataFrame(records, columns=names)
-        given = count_records(source_of(frame), schema, TOTALS)
-    found = mechanism.measured(given).sums
-    expected = [shares_of_elements(part.table) @ histogram for part in design.measurements]
-    np.testing.assert_array_equal(found, np.concatenate(expected))
-    assert "correctly rounded" in mechanism.guarantee.arithmetic
 
 
 @pytest.mark.parametrize(
@@ -265,12 +242,7 @@ def test_three_way_tables_of_twelve_binary_columns():
     ids=repr,
 )
 def test_within_one_percent_of_optimised_marginals(levels, k):
-    """HDMM minimises (sum t)^2 times the error at t, for weights t of all sets of columns.
-
-    The minimum is computed here, because no package index has HDMM, or the part of private-pgm
-    with HDMM's strategies. The package mbi, which the extra `bench` installs, does not optimise
-    strategies.
-    """
+    """HDMM minimises (sum t)^2 times the error at t, for weights t of all sets of columns."""
     workload = MarginalTables(levels, k)
     costs, overlap = split_problem(workload, column_sets(len(levels), len(levels)))
     needed = costs > 0
@@ -287,18 +259,6 @@ def test_within_one_percent_of_optimised_marginals(levels, k):
     bounds = [(1e-6, None)] * len(overlap)
     ends = [minimize(loss, t, jac=True, method="L-BFGS-B", bounds=bounds).fun for t in starts]
     assert WeightedMarginals().design(workload, REPLACE).energy <= 1.01 * min(ends)
-
-
-@pytest.mark.parametrize(
-    ("levels", "k", "energy"),
-    [((2,) * 6, 2, 5760.0), ((2,) * 8, 3, 100352.0), ((2, 3, 4, 5, 6), 3, 56360.0)],
-    ids=repr,
-)
-def test_known_minima_are_found(levels, k, energy):
-    """The minimum is the table of all columns alone. 61 descents of L-BFGS found the same."""
-    sets = column_sets(len(levels), len(levels))
-    costs, overlap = split_problem(MarginalTables(levels, k), sets)
-    assert best_split(costs, sp.csr_array(overlap)).value == pytest.approx(energy, rel=1e-9)
 
 
 def many_columns():
@@ -333,14 +293,3 @@ def test_counts_without_the_measured_tables_are_refused():
     changed = CountedRecords(workload.universe, tallies, lambda tables: fewer)
     with pytest.raises(ValueError, match="must not change between two scans"):
         changed.with_tables([everything])
-
-
-def test_joint_measurement_of_chosen_tables_lowers_the_error():
-    """If each of the three tables is measured alone, the best shares are those of JL-SPLIT."""
-    mechanism = Matrix(HALVES, n=30, privacy=PureDP(0.7))
-    assert mechanism.design == "weighted marginals"
-    # Laplace noise for epsilon = 1 has variance 8 on each cell. The number of records is public, so
-    # the squared error of a table of N cells is 8 (N - 1).
-    cells = [2**5, 2**5, 2**2]
-    alone = sum((8 * (N - 1)) ** (1 / 3) for N in cells) ** 1.5 / 0.7 / 30
-    assert mechanism.predicted_rmse.value * math.sqrt(HALVES.n_queries) < alone

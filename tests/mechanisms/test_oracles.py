@@ -32,7 +32,6 @@ from geomdp.workloads import (
     LinearMap,
     Marginals,
     MarginalTables,
-    Means,
     Parities,
     Prefixes,
     RandomSigns,
@@ -89,10 +88,7 @@ def test_ellipsoid_is_optimal_on_axis_parallel_boxes():
 
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (2, 3, 4), (5, 1, 2, 3)])
 def test_ellipsoid_of_tables_by_patterns_agrees_with_all_pairs(levels):
-    """The search over patterns finds the same optimum as the search over pairs of elements.
-
-    A pattern is the set of columns in which two records agree.
-    """
+    """The search over patterns finds the same optimum as the search over pairs of elements."""
     tables = MarginalTables(levels, 2)
     by_patterns = Ellipsoid(tables, **SETTING).noise
     listed = Explicit(explicit_answers(tables).T)
@@ -107,10 +103,7 @@ def test_ellipsoid_of_tables_by_patterns_agrees_with_all_pairs(levels):
 
 @pytest.mark.parametrize("workload", [MarginalTables([2] * 13, 1), RandomSigns(3, 5000, 0)])
 def test_ellipsoid_of_large_universes_holds_all_differences(workload):
-    """If the pairs are too many to list, the ellipsoid still contains all differences.
-
-    It is found from blocks, or from the points around their mean.
-    """
+    """If the pairs are too many to list, the ellipsoid still contains all differences."""
     noise = Ellipsoid(workload, **SETTING).noise
     ball = Ball(workload, **SETTING).noise
     assert noise.second_moment().value <= ball.second_moment().value * (1 + 1e-8)
@@ -242,10 +235,7 @@ def test_jl_noise_fits_the_mapped_body_of_every_law(law):
 
 @pytest.mark.parametrize("law", [RademacherMap(), SparseMap()], ids=str)
 def test_jl_maps_without_constants_predict_the_diameter(law):
-    """JL-T9 has explicit constants for Gaussian maps only.
-
-    For other maps, the prediction is the diameter, because no answer has a larger error.
-    """
+    """JL-T9 has explicit constants for Gaussian maps only. No error is above the diameter."""
     workload = RandomSigns(30, 50, 0)
     inner = Ball(workload, n=10**9, privacy=PureDP(1.0))
     predicted = JL(inner, 6, rng=2, law=law).predicted_rmse
@@ -298,10 +288,7 @@ class TestTargets:
 
 
 def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction():
-    """`AutoDimension` tries k = 1, 2, 4, ... and r - 1 rows, each with its own public map.
-
-    The bound is proved for a map that is independent of the choice of k. So the final map is new.
-    """
+    """Each number of rows is tried with its own public map, and the final map is new."""
     workload = RandomSigns(30, 60, 0)
     assert AutoDimension().tried(30) == [1, 2, 4, 8, 16, 29]
     # With so many records, predictions are below the diameter and depend on the map.
@@ -317,15 +304,3 @@ def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction():
     assert len(chosen.with_workload(RandomSigns(5, 60, 0)).matrix) in AutoDimension().tried(5)
     with pytest.raises(ValueError, match="effective dimension 1"):
         JL(Ball(Prefixes(2), n=40, privacy=PureDP(1.0)), AutoDimension())
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_means_of_the_ball(adjacency):
-    """JL-L15: the rms error is sqrt(d + 1) Delta / (epsilon n).
-
-    Delta is 2 under replace-one and 1 under add/remove.
-    """
-    delta = 2 if adjacency is Adjacency.REPLACE_ONE else 1
-    mechanism = Ball(Means(4), n=50, privacy=PureDP(0.5), adjacency=adjacency)
-    expected = math.sqrt(5) * delta / (0.5 * 50)
-    assert mechanism.predicted_rmse.value == pytest.approx(expected, rel=1e-12)

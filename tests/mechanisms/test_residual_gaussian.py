@@ -11,9 +11,7 @@ import pytest
 import geomdp as gd
 from geomdp.audit import audit
 from geomdp.mechanisms import PredictionKind, ResidualGaussian
-from geomdp.noise import half_widths
 from geomdp.noise.gaussian import proved_gaussian_scale
-from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import (
     ChosenTables,
@@ -21,7 +19,7 @@ from geomdp.workloads import (
     Prefixes,
     explicit_answers,
 )
-from tests.stats import LEVEL, binomial_above, mean_agrees
+from tests.stats import LEVEL, mean_agrees
 from tests.workloads.test_residuals import answers_of_residual, centred, sets_of, tensor
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -163,16 +161,6 @@ def test_tables_agree_on_the_columns_they_share(workload, adjacency):
             assert cells.sum() == pytest.approx(1, rel=1e-9)
         else:
             assert abs(cells.sum() - 1) > 1e-6
-
-
-@pytest.mark.statistical
-def test_intervals_cover(workload):
-    noise = built(workload).noise
-    draws = noise.sample(np.random.default_rng(2), 20_000)
-    covered = np.abs(draws) <= half_widths(noise, 0.9)
-    mean_agrees(covered, 0.9)
-    together = (np.abs(draws) <= simultaneous_half_widths(noise, 0.9)).all(axis=1)
-    binomial_above(int(together.sum()), len(draws), 0.9)
 
 
 @pytest.mark.parametrize(

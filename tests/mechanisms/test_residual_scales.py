@@ -137,11 +137,7 @@ def test_least_energy_by_an_independent_solver(workload, adjacency):
 
 
 def test_merged_classes_and_caps_are_proved_bounds(monkeypatch):
-    """If few profiles are allowed, columns with different numbers of levels share a class.
-
-    If even a single class has too many profiles, coarser bounds are used. In both cases, the noise
-    is larger than necessary, but sufficient.
-    """
+    """If few profiles are allowed, columns with different numbers of levels share a class."""
     monkeypatch.setattr(residual_scales, "MAX_PROFILES", 40)
     workload = MarginalTables([2, 2, 3, 4, 5, 7], 2)
     residuals = Residuals(workload)
