@@ -124,11 +124,10 @@ FORMAT = "geomdp smooth summary 1"
 class SmoothAnswer(NamedTuple):
     """An answer to a smooth query, with the sizes of its errors.
 
-    Under replace-one it estimates the mean over the n records. Under add/remove the number N of
-    records is private, n is declared, and the constant moment is 1 in place of N / n. So each of
-    the n - N missing records counts as a record on which the query is `missing_record`: the answer
-    estimates (sum of the values over the records + (n - N) `missing_record`) / n, and errors are
-    against this number. If N > n, multiply `approximation_error` and `error_bound` by N / n.
+    Under replace-one it estimates the mean over the n records. Under add/remove, where the number N
+    of records is private, each of the n - N missing records counts as one on which the query is
+    `missing_record`: it estimates (sum over the records + (n - N) `missing_record`) / n, and errors
+    are against this number. If N > n, multiply `approximation_error` and `error_bound` by N / n.
     """
 
     value: float

@@ -319,9 +319,9 @@ class SmoothSummary:
         The number t >= 2 of degrees in each variable, or a rule for it; by default the least t
         tried, with t^d up to 2^12, whose predicted error is at most 5% above the least.
     noise : MomentNoise, optional
-        By default `WeightedLaplace(smoothness)` for pure privacy. For other privacy, Gaussian noise
-        of one scale on all moments, calibrated to their l2 diameter under replace-one, about
-        (2 t^d)^(1/2), and to their l2 radius under add/remove, (t^d - 1)^(1/2).
+        By default `WeightedLaplace(smoothness)` for pure privacy, else Gaussian noise of one scale,
+        calibrated to the l2 diameter of the moments, about (2 t^d)^(1/2), or under add/remove to
+        their l2 radius, (t^d - 1)^(1/2).
     adjacency, schema : Adjacency, Schema
         Neighbour relation; names and bounds of the d real columns that are the variables, which the
         release keeps. If the bounds were read from the records, there is no privacy claim.
@@ -340,9 +340,8 @@ class SmoothSummary:
     records only.
 
     On a computer: unless the attribute `grid` is None, an unseeded release rounds the computed sums
-    and the noise to multiples of 2^-grid. A rounded sum changes by up to 2^-grid more than the sum
-    itself, and the noise allows for this, too. It is multiplied by 1 + 1e-6 to cover the rounding
-    errors of sensitivities and scales, which are computed in float64.
+    and the noise to multiples of 2^-grid. The noise allows for a change by 2^-grid more, and is
+    multiplied by 1 + 1e-6 to cover the float64 errors of sensitivities and scales.
 
     References
     ----------
@@ -357,10 +356,8 @@ class SmoothSummary:
     >>> records = np.random.default_rng(0).uniform(-1, 1, (10_000, 1))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> answer = release.answer(lambda points: np.cos(points[:, 0]))
-    >>> round(answer.value, 2), round(answer.noise_std, 4)
-    (0.84, 0.0003)
-    >>> round(float(np.cos(records).mean()), 2)
-    0.84
+    >>> round(answer.value, 2), round(answer.noise_std, 4), round(float(np.cos(records).mean()), 2)
+    (0.84, 0.0003, 0.84)
     """
 
     def __init__(

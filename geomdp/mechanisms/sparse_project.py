@@ -282,14 +282,10 @@ class SparseProject:
                 guarantee=guarantee,
             )
 
-        return release_once(
-            self,
-            guarantee,
-            ledger,
-            set_up=lambda: None,  # the constructor leaves nothing to set up
-            read=lambda: self._sums(records),
-            draw=draw,
-        )
+        def read() -> tuple[int, FloatArray]:
+            return self._sums(records)
+
+        return release_once(self, guarantee, ledger, set_up=lambda: None, read=read, draw=draw)
 
     def _sums(self, records: Elements) -> tuple[int, FloatArray]:
         """Number of records, and the whole numbers sqrt(T) A D (T,) for their histogram D."""

@@ -9,15 +9,7 @@ import pytest
 
 from geomdp.bodies import sensitivity_polytope
 from geomdp.geometry import gaussian_width
-from geomdp.mechanisms import (
-    JL,
-    Ball,
-    Coarse,
-    KNorm,
-    Laplace,
-    PredictionKind,
-    Projected,
-)
+from geomdp.mechanisms import JL, Ball, Coarse, KNorm, Laplace, PredictionKind, Projected
 from geomdp.mechanisms.additive_noise.sums import MAX_CHECKED
 from geomdp.privacy import PureDP
 from geomdp.workloads import (

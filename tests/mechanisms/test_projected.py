@@ -318,9 +318,7 @@ def test_fits_err_less_than_projections_on_tables_at_a_vertex_and_on_an_edge(kin
 
 
 @pytest.mark.parametrize(
-    "workload",
-    [UNEVEN, MarginalTables([2] * 4, 3), RandomSigns(5, 30, 1), Prefixes(9)],
-    ids=repr,
+    "workload", [UNEVEN, MarginalTables([2] * 4, 3), RandomSigns(5, 30, 1), Prefixes(9)], ids=repr
 )
 def test_centre_is_the_mean_of_all_answers_and_the_radius_is_attained(workload) -> None:
     answers = explicit_answers(workload)

@@ -14,13 +14,7 @@ from geomdp.mechanisms import KNorm, Recursive
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise.recursive import Variant
 from geomdp.privacy import Adjacency, Exact, Heuristic, PureDP
-from geomdp.workloads import (
-    Explicit,
-    LinearMap,
-    Marginals,
-    MarginalTables,
-    Prefixes,
-)
+from geomdp.workloads import Explicit, LinearMap, Marginals, MarginalTables, Prefixes
 from tests.mechanisms.catalogue import WORKLOADS
 
 PURE = PureDP(1.0)

@@ -12,13 +12,7 @@ import pytest
 import geomdp as gd
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp.geometry.ellipsoids import PairDifferences, Rows, least_trace_ellipsoid
-from geomdp.mechanisms import (
-    Covariance,
-    Gaussian,
-    Matrix,
-    PredictionKind,
-    SecondMoment,
-)
+from geomdp.mechanisms import Covariance, Gaussian, Matrix, PredictionKind, SecondMoment
 from geomdp.mechanisms import second_moment as second_moment_module
 from geomdp.mechanisms.additive_noise.knorm import least_trace_root
 from geomdp.mechanisms.second_moment import (
@@ -28,12 +22,7 @@ from geomdp.mechanisms.second_moment import (
     noise_size,
     wishart_energy,
 )
-from geomdp.privacy import (
-    ZCDP,
-    Adjacency,
-    ApproxDP,
-    PureDP,
-)
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Marginals
 from geomdp.workloads import SecondMoment as Workload
 from tests.stats import binomial_above, mean_agrees, mean_at_most
@@ -290,10 +279,9 @@ def moments_of(records):
 
 
 def symmetric_records(d):
-    """0, and up to sign the vertices x of an octagon for d = 2, and of the 24-cell for d = 4.
+    """0, and up to sign the vertices of an octagon for d = 2, and of the 24-cell for d = 4.
 
-    Their symmetries act irreducibly on traceless symmetric matrices. By Schur's lemma, the
-    ellipsoid of least trace is then a ball within the space of these matrices.
+    By Schur's lemma, the ellipsoid of least trace is a ball among traceless symmetric matrices.
     """
     if d == 2:
         angles = np.arange(4) * np.pi / 4

@@ -11,11 +11,7 @@ from scipy.stats import chisquare
 
 import geomdp as gd
 from geomdp.mechanisms import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, Selection
-from geomdp.mechanisms.selection import (
-    MAX_QUERIES,
-    ROUNDED_UP,
-    spread,
-)
+from geomdp.mechanisms.selection import MAX_QUERIES, ROUNDED_UP, spread
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 from geomdp.workloads import Explicit, Histogram

@@ -23,11 +23,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms import smooth_summary as smooth_summary_module
 from geomdp.mechanisms.additive_noise.certify import SLACK
-from geomdp.mechanisms.smooth_summary import (
-    LeastPredictedError,
-    ScaledLaplace,
-    predicted_error,
-)
+from geomdp.mechanisms.smooth_summary import LeastPredictedError, ScaledLaplace, predicted_error
 from geomdp.noise.rounding import Numbers, Rounded
 from geomdp.privacy import Adjacency, Heuristic
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic

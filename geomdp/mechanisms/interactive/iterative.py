@@ -29,7 +29,7 @@ from geomdp.mechanisms.interactive.updates import (
     is_bounded,
     rounds_within,
 )
-from geomdp.noise.scalar import ExactNoise, GeneratorNoise
+from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, advanced_composition
 from geomdp.privacy.definitions import check_privacy, check_range, checked_adjacency
 from geomdp.privacy.ledger import Ledger
@@ -95,13 +95,7 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         return 2 * log / (n * positive(epsilon, "epsilon"))
 
     def choose(
-        self,
-        truths: Any,
-        hypothesis: Any,
-        *,
-        epsilon: float,
-        n: int,
-        noise: ExactNoise | GeneratorNoise,
+        self, truths: Any, hypothesis: Any, *, epsilon: float, n: int, noise: ScalarNoise
     ) -> int:
         """Choose a query with a nearly largest gap |Q(D) - Q(H)| by the exponential mechanism.
 
@@ -506,18 +500,14 @@ class IterativeConstruction(Generic[AnyQuery]):
             accuracy = self._tested if followed else None
             return IterativeRelease(hypothesis, accuracy, guarantee, tuple(exchanges))
 
+        def set_up() -> Hypothesis[AnyQuery]:
+            return self.rule.start(self.alpha / 2)
+
         with self._turn.take(type(self).__name__):
-            return release_once(
-                self,
-                guarantee,
-                ledger,
-                set_up=lambda: self.rule.start(self.alpha / 2),
-                read=read,
-                draw=draw,
-            )
+            return release_once(self, guarantee, ledger, set_up=set_up, read=read, draw=draw)
 
     def _construct(
-        self, hypothesis: Hypothesis[AnyQuery], truths: Any, noise: ExactNoise | GeneratorNoise
+        self, hypothesis: Hypothesis[AnyQuery], truths: Any, noise: ScalarNoise
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
         """Update `hypothesis` until the run ends; also whether it could follow all answers."""
         exchanges: list[tuple[AnyQuery, Answer]] = []

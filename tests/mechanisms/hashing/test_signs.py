@@ -6,11 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from geomdp.mechanisms.sparse_summary import (
-    HashedSigns,
-    inverse,
-    multiply,
-)
+from geomdp.mechanisms.sparse_summary import HashedSigns, inverse, multiply
 
 Words = npt.NDArray[np.uint64]
 
