@@ -59,13 +59,9 @@ class GaussianRows:
         """Standard deviation that provably suffices if no row changes by more than `change`."""
         return proved_gaussian_scale(rows * change**2, privacy)
 
-    def deviation(self, scale: float) -> float:
-        """Standard deviation of noise of this scale."""
-        return scale
-
-    def rounded(self, scale: float, rows: int, grid: int) -> Rounded:
-        """Noise on `rows` rows, correctly rounded to multiples of 2^-grid."""
-        return Rounded([isotropic(rows, scale)], grid)
+    def rounded(self, scale: float, rows: int) -> Rounded:
+        """Correctly rounded noise on `rows` rows."""
+        return Rounded([isotropic(rows, scale)], grid_for(scale))
 
 
 @dataclass(frozen=True)
@@ -101,13 +97,9 @@ class LaplaceRows:
         """Laplace scale that provably suffices if no row changes by more than `change`."""
         return proved_shortcut_scale(change, _approximate(privacy), rows)
 
-    def deviation(self, scale: float) -> float:
-        """Standard deviation of noise of this scale."""
-        return math.sqrt(2) * scale
-
-    def rounded(self, scale: float, rows: int, grid: int) -> Rounded:
-        """Noise on `rows` rows, correctly rounded to multiples of 2^-grid."""
-        return Rounded.of(LaplaceNoise(rows, scale), grid)
+    def rounded(self, scale: float, rows: int) -> Rounded:
+        """Correctly rounded noise on `rows` rows."""
+        return Rounded.of(LaplaceNoise(rows, scale), grid_for(math.sqrt(2) * scale))
 
 
 def _approximate(privacy: ApproxDP | ZCDP) -> ApproxDP:
@@ -126,11 +118,11 @@ class RoundedRows:
     def __init__(
         self, noise: GaussianRows | LaplaceRows, privacy: ApproxDP | ZCDP, change: int, rows: int
     ) -> None:
-        scale = noise.proved_scale(privacy, change, rows)
-        self.grid = grid_for(noise.deviation(scale))
         self._rows = rows
         # T and ROWS are powers of two, so all parts have the same size and share this sampler.
-        self._part = noise.rounded(scale, min(rows, ROWS), self.grid)
+        scale = noise.proved_scale(privacy, change, rows)
+        self._part = noise.rounded(scale, min(rows, ROWS))
+        self.grid = self._part.grid
 
     def draw(self) -> list[IntArray]:
         """Rounded noise in multiples of 2^-grid, in parts of at most 2^16 rows."""

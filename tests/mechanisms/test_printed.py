@@ -23,23 +23,6 @@ def test_the_printed_smooth_scale_is_too_small(degree):
     assert apart <= corrected.scales.min() * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("privacy", [PURE, APPROX])
-def test_printed_stopping_changes_the_accuracy_but_not_the_cost(privacy):
-    built = gd.IterativeConstruction(
-        RULE, gd.mechanisms.AllParities(4), n=10**7, privacy=privacy,
-        design=printed.PRINTED_STOPPING,
-    )  # fmt: skip
-    assert built.accuracy == pytest.approx(1.5 * built.alpha, rel=1e-15)
-    assert built.spent == privacy
-    steps = 2 * built.updates_allowed
-    if isinstance(privacy, gd.PureDP):
-        assert steps * built.step_epsilon == pytest.approx(1.0, rel=1e-12)
-    else:
-        step = gd.PureDP(built.step_epsilon)
-        assert gd.privacy.advanced_composition(step, steps, privacy.delta).epsilon <= 1
-    assert built.answer_scale >= 1 / (built.step_epsilon * built.n)
-
-
 def test_the_printed_step_exceeds_the_range_of_the_corrected_one():
     step = printed.printed_shortcut_step(1.0, slack_delta=1e-6, steps=100)
     assert step == pytest.approx(gd.privacy.shortcut_step_epsilon(APPROX, 100), rel=1e-15)

@@ -14,7 +14,7 @@ from geomdp.mechanisms import KNorm, Recursive
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise.recursive import Variant
 from geomdp.privacy import Adjacency, Exact, Heuristic, PureDP
-from geomdp.workloads import Explicit, LinearMap, Marginals, MarginalTables, Prefixes
+from geomdp.workloads import Explicit, LinearMap, Marginals, Prefixes
 from tests.mechanisms.catalogue import WORKLOADS
 
 PURE = PureDP(1.0)
@@ -34,15 +34,6 @@ def test_never_worse_than_the_k_norm_of_the_best_exact_body(name, adjacency) -> 
         assert recursive.predicted_rmse.value == pytest.approx(
             plain.predicted_rmse.value, rel=1e-12
         )
-
-
-def test_three_way_tables_gain_from_the_recursion() -> None:
-    """For 6 columns, an interaction of 1, 2 or 3 columns is in 10, 4 or 1 of the 3-way tables."""
-    workload = MarginalTables([2] * 6, 3)
-    recursive = Recursive(workload, n=100, privacy=PURE)
-    plain = KNorm(workload, n=100, privacy=PURE, exact=True)
-    assert len(recursive.noise.levels) > 1
-    assert recursive.predicted_rmse.value < 0.95 * plain.predicted_rmse.value
 
 
 @pytest.mark.statistical

@@ -52,15 +52,6 @@ def summary(**options):
 
 
 class TestRelease:
-    def test_almost_without_noise_it_answers_polynomials_exactly(self):
-        release = summary(privacy=gd.PureDP(1e6)).release(POINTS, rng=0)
-        answer = release.answer(POLYNOMIAL)
-        assert answer.approximation_error <= 1e-14
-        assert answer.value == pytest.approx(POLYNOMIAL(POINTS).mean(), abs=8 * answer.noise_std)
-        assert answer.noise_std < 1e-6
-        assert release.moments[0, 0] == 1
-        assert release.noise_std[0, 0] == 0
-
     @pytest.mark.parametrize("count", [120, 2 * N])
     def test_under_add_remove_errors_are_those_of_sums_over_the_declared_number(self, count):
         """A missing record counts with the constant coefficient, which `missing_record` states."""
