@@ -125,12 +125,12 @@ def test_online_accuracy_update_bound_and_replay():
 
 
 def test_online_on_records_equals_online_on_truths():
-    records, rule = sparse_records(MANY), SparseMultiplicativeWeights(2)
-    on_records = online(APPROX, rule, 4, MANY, records=records, rng=7)
-    on_truths = online(APPROX, rule, 4, MANY, rng=7)
+    records, rule = sparse_records(FEW), SparseMultiplicativeWeights(2)
+    on_records = online(APPROX, rule, 4, alpha=0.05, records=records, rng=7)
+    on_truths = online(APPROX, rule, 4, alpha=0.05, rng=7)
     for support in ("a", "ab", ["rare 1"], "b"):
         query = SparseQuery.counting(support)
-        truth = query.total(query.tally(records)) / MANY
+        truth = query.total(query.tally(records)) / FEW
         assert on_records.ask(query) == on_truths.ask_truth(query, truth)
     with pytest.raises(BudgetExhausted, match="all 4 queries"):
         on_records.ask(SPARSE)
@@ -477,17 +477,17 @@ def test_online_bad_input_spends_nothing():
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_queries_with_answers_out_of_range_are_refused(adjacency):
     """They are refused before the ledger pays or noise is drawn, and also in a seeded run."""
-    records, ledger = ["a"] * MANY, Ledger(APPROX, adjacency=adjacency)
-    rule = SparseMultiplicativeWeights(1)
+    records, ledger = ["a"] * FEW, Ledger(APPROX, adjacency=adjacency)
+    rule, options = SparseMultiplicativeWeights(1), {"alpha": 0.5, "adjacency": adjacency}
     for kind, given in (
         (Doubled, {"ledger": ledger}), (Doubled, {"rng": 0}), (Undefined, {"rng": 0})
     ):  # fmt: skip
         queries = EnumeratedQueries([kind.counting("a")])
-        built = offline(APPROX, rule, queries, MANY, adjacency=adjacency)
+        built = offline(APPROX, rule, queries, **options)
         with pytest.raises(ValueError, match=r"queries must have values in \[0, 1\]"):
             built.release(records, **given)
     assert not ledger.spends()
-    run = online(APPROX, rule, 5, MANY, records=records, adjacency=adjacency, rng=0)
+    run = online(APPROX, rule, 5, records=records, rng=0, **options)
     before = state(run)
     # Under add/remove, a true answer may exceed 1.
     kinds = [Negative, Doubled] if adjacency is Adjacency.REPLACE_ONE else [Negative]

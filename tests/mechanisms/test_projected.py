@@ -372,7 +372,7 @@ def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
     sums = np.array([float(n)])
     noisy = 1 + mechanism.inner.noise.sample(rng, 20_000)[:, 0] / n
     mean_agrees((factor * noisy - 1) ** 2, bound / (1 + 2e-6))
-    squares = np.array([(mechanism.privatise(sums, rng)[0] - 1) ** 2 for _ in range(2000)])
+    squares = np.array([(mechanism.privatise(sums, rng)[0] - 1) ** 2 for _ in range(1000)])
     mean_at_most(squares, bound)
     # With half the factor the squared error exceeds the bound, so the factor matters.
     worse = (factor / 2 * noisy - 1) ** 2

@@ -215,7 +215,7 @@ def test_sparse_weights_potential_drops_with_the_final_table(seed):
     hypothesis = rule.start(ALPHA)
     heavy = sorted(data, key=lambda x: -data[x])
     history: list[tuple[SparseQuery, dict[str, float], float]] = []
-    for _ in range(20_000):
+    for _ in range(8000):
         share = heavy if rng.random() < 0.7 else elements
         support = list(dict.fromkeys(share[i] for i in rng.geometric(0.2, 4) - 1 if i < 300))
         query = SparseQuery.counting(support)
