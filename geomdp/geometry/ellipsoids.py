@@ -15,19 +15,18 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, positive
 from geomdp.bodies.base import check_all_above_0
 
-#: S is enlarged by this share, to contain every vector despite rounding (SAM-5): the search for the
-#: longest vector has an error of about 1e-13 for a few hundred coordinates.
+#: S is enlarged by this share, to contain every vector despite rounding of about 1e-13 (SAM-5).
 INFLATION = 1e-9
 #: Largest number of searches for the vectors with the largest v^T S^-1 v, and of multiplicative
 #: updates of the weights between two searches.
 MAX_SEARCHES, INNER_UPDATES = 60, 100
-#: Exponent 2 of an update never lowers the dual value. Larger ones are several times as fast, so
-#: each update multiplies the exponent by 1.3, up to 16. If an update with a larger exponent does
-#: not raise the dual value, it is undone and the exponent is 2 again.
+#: Exponent 2 of an update never lowers the dual value: it is power iteration for the maximum of a
+#: convex function on a sphere. Larger ones are several times as fast, so each update multiplies the
+#: exponent by 1.3, up to 16. If it then does not raise the dual value, it is undone, back to 2.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
 #: Only columns have weights: a column is a vector or a distribution of vectors. Updates end when
-#: the gap on the columns is at most this share of the gap on the whole set, which the last search
-#: gave, or half the tolerance if that is more.
+#: the gap on the columns is at most this share of the gap that the last search gave for the whole
+#: set, or half the tolerance if that is more.
 BALANCED_SHARE = 0.25
 #: The score of a vector v is v^T (t W^(1/2))^-1 v; the weighted mean of the scores is 1. A vector
 #: is dropped if its score is below DECAYING, so that it loses weight, and its weight below
@@ -64,14 +63,13 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
     # The first column is the uniform distribution on V, so W never loses rank.
     columns = _Columns(vectors.mean())
     limit = COLUMNS_PER_DIMENSION * vectors.dimension
-    long = vectors.longest(columns.whitening, columns.trace, limit)
-    searches = 1
-    while long.largest > (1 + tolerance) * columns.trace and searches < MAX_SEARCHES:
+    for search in range(MAX_SEARCHES):
+        long = vectors.longest(columns.whitening, columns.trace, limit)
         excess = long.largest / columns.trace - 1
+        if excess <= tolerance or search == MAX_SEARCHES - 1:
+            break
         columns.add(long)
         columns.improve(max(tolerance / 2, BALANCED_SHARE * excess))
-        long = vectors.longest(columns.whitening, columns.trace, limit)
-        searches += 1
     # The maximum of v^T (t W^(1/2))^-1 v over V is at least 1, up to rounding.
     scale = max(long.largest / columns.trace, 1.0)
     gap = scale * (columns.trace / columns.dual_root) ** 2 - 1
@@ -115,14 +113,15 @@ class _Columns:
         return np.asarray(np.concatenate([single, crowd]) / self.trace)
 
     def improve(self, tolerance: float) -> None:
-        """Update the weights until the gap on the columns is at most `tolerance` (or 100 times)."""
+        """Update the weights until the gap on the columns is at most `tolerance` (or 100 times).
+
+        Then drop the vectors that `LEAST_SHARE` and `DECAYING` describe.
+        """
         scores, exponent = self._scores(), SAFE_EXPONENT
         for _ in range(INNER_UPDATES):
             if scores.max() <= 1 + tolerance:
                 break
             before, reached = self._weights, self.dual_root
-            # With exponent 2 the update never decreases t: it is power iteration for the maximum of
-            # a convex function on a sphere.
             weights = before * scores**exponent
             self._weights = weights / weights.sum()
             self._decompose()
@@ -132,10 +131,6 @@ class _Columns:
             else:
                 exponent = min(EXPONENT_GROWTH * exponent, MOST_EXPONENT)
             scores = self._scores()
-        self._drop_negligible(scores)
-
-    def _drop_negligible(self, scores: FloatArray) -> None:
-        """Drop the vectors that `LEAST_SHARE` and `DECAYING` describe."""
         kept = (self._weights >= LEAST_SHARE / len(self._weights)) | (scores >= DECAYING)
         kept[len(self._vectors) :] = True
         if not kept.all():
@@ -208,8 +203,7 @@ def profile_ellipsoid(
             break
         weights = weights * scores**2
         weights /= weights.sum()
-    # The s before rescaling. The ellipsoid contains the vectors of row j if entry j of
-    # rows @ (1 / s) is at most 1.
+    # The ellipsoid with the squares s contains the vectors of row j if (rows @ (1 / s))_j <= 1.
     squares = t * np.sqrt(u / sizes)
     squares *= float((rows @ (1 / squares)).max()) * (1 + INFLATION)
     return np.asarray(np.sqrt(squares))

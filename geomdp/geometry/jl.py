@@ -14,31 +14,22 @@ from geomdp._validation import positive, whole
 def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     """Gaussian map A: R^m -> R^k with independent N(0, 1/k) entries, an array (k, m).
 
-    E||A x||_2^2 = ||x||_2^2 for every x, and for every bounded set S
+    E||A x||_2^2 = ||x||_2^2 for every x, and for every bounded set S of Gaussian width w(S)
 
-        E sup over x, y in S of | ||A (x - y)|| - ||x - y|| |  <=  6.5 w(S) / sqrt(k),
+        E sup over x, y in S of | ||A (x - y)|| - ||x - y|| |  <=  6.5 w(S) / sqrt(k).
 
-    where w is the Gaussian width. The expected width of the image has a closed form: E w(A S) =
-    (mu_k / sqrt(k)) w(S), where mu_k is the mean norm of a Gaussian vector in R^k. Source: Nikolov
-    (2022), Definition 8, Theorem 9 and Lemma 12; JL-D8, JL-T9, JL-L12.
-
-    Parameters
-    ----------
-    k, m : int
-        Target dimension, the number of rows, and source dimension, the number of columns.
-    rng : numpy Generator, int or None
-        Source of the entries, independent of all records. The map can then be published.
+    E w(A S) = (mu_k / sqrt(k)) w(S) for the mean norm mu_k of a Gaussian vector in R^k. If `rng` is
+    independent of all records, the map can be published. Source: Nikolov (2022), Definition 8,
+    Theorem 9 and Lemma 12; JL-D8, JL-T9, JL-L12.
 
     Examples
     --------
     >>> import numpy as np
     >>> import geomdp as gd
     >>> A = gd.jl_map(k=400, m=1000, rng=0)
-    >>> A.shape
-    (400, 1000)
     >>> x = np.ones(1000) / np.sqrt(1000)
-    >>> round(float(np.linalg.norm(A @ x)), 1)
-    1.0
+    >>> A.shape, round(float(np.linalg.norm(A @ x)), 1)
+    ((400, 1000), 1.0)
     """
     k, m = whole(k, "k"), whole(m, "m")
     return np.asarray(np.random.default_rng(rng).standard_normal((k, m)) / np.sqrt(k))
@@ -63,9 +54,7 @@ class JLLaw(Protocol):
 
 @dataclass(frozen=True)
 class GaussianMap:
-    """Independent N(0, 1/k) entries: see `jl_map`.
-
-    Only for this law does the library give the constant of the distortion bound (JL-T9).
+    """Independent N(0, 1/k) entries, for which `jl_map` gives a distortion bound (JL-T9).
 
     Examples
     --------
@@ -82,9 +71,7 @@ class GaussianMap:
 class RademacherMap:
     """Independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
 
-    The distortion bound of `jl_map` holds with another constant in place of 6.5. The closed form
-    for the width of the image does not hold in general. Source: Nikolov (2022), Definition 8
-    (JL-D8).
+    The distortion bound of `jl_map` holds with another constant in place of 6.5 (JL-D8).
 
     Examples
     --------
@@ -103,26 +90,18 @@ class RademacherMap:
 class SparseMap:
     """Independent entries: +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, else 0.
 
-    Rows are subgaussian with a constant of order at most 1/sqrt(q). The distortion bound of
-    `jl_map` therefore holds with a constant of order 1/q in place of 6.5. For q = 1/3, an entry has
-    the same fourth moment as an N(0, 1/k) entry. If x has few large entries, the norm of A x varies
-    more for a smaller q. Source: Achlioptas (2003); Nikolov (2022), Definition 8; JL-D8.
-
-    Parameters
-    ----------
-    density : float
-        Expected share q of entries that are not 0, above 0 and at most 1. Any other q raises
-        ``ValueError``. With q = 1 the map is a sign map.
+    q is the `density`, above 0 and at most 1, else ``ValueError``. The distortion bound of `jl_map`
+    holds with a constant of order 1/q in place of 6.5. For q = 1/3, an entry has the fourth moment
+    of an N(0, 1/k) entry. If x has few large entries, the norm of A x varies more for a smaller q.
+    Source: Achlioptas (2003); JL-D8.
 
     Examples
     --------
     >>> import numpy as np
     >>> import geomdp as gd
     >>> A = gd.geometry.SparseMap().draw(k=3, m=1000, rng=0)
-    >>> np.unique(A).tolist()
-    [-1.0, 0.0, 1.0]
-    >>> round(float(np.mean(A != 0)), 2)
-    0.34
+    >>> np.unique(A).tolist(), round(float(np.mean(A != 0)), 2)
+    ([-1.0, 0.0, 1.0], 0.34)
     """
 
     density: float = 1 / 3

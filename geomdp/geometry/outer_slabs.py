@@ -152,7 +152,9 @@ class SlabSearch:
         while True:
             self._mix()
             room = budget - len(self._normals)
-            if room == 0 or idle == IDLE_ROUNDS or self._stalled():
+            last, before = self._moments[-WINDOW:], self._moments[-2 * WINDOW : -WINDOW]
+            stalled = len(before) == WINDOW and np.mean(last) > (1 - TOLERANCE) * np.mean(before)
+            if room == 0 or idle == IDLE_ROUNDS or stalled:
                 break
             self._propose()
             taken = self._pool.take(self._states, min(self._added, room))
@@ -191,27 +193,22 @@ class SlabSearch:
         self._moments.append(float((self._states**2).sum(axis=1).mean()))
 
     def _propose(self) -> None:
-        """Add to the pool directions that separate boundary points of the slab body from K."""
+        """Add to the pool directions that separate boundary points of the slab body from K.
+
+        The points are where random rays from 0 with the covariance of the states leave the body.
+        """
         if self._symmetry is None:
             count = min(POINTS_PER_SLAB * self._added, CHAINS)
         else:
             count = math.ceil(self._added / SLABS_PER_POINT)
-        found = separating_directions(self._body, self._probes(count) @ self._basis.T)
+        root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
+        rays = self._rng.standard_normal((count, len(root))) @ root
+        points = rays / np.abs(rays @ self._normals.T).max(axis=1)[:, None]
+        found = separating_directions(self._body, points @ self._basis.T)
         if self._symmetry is not None and len(found):
             images = [self._symmetry(found, self._rng) for _ in range(IMAGES)]
             found = np.vstack([found, *images])
         self._pool.add(self._scaled(found @ self._basis))
-
-    def _probes(self, count: int) -> FloatArray:
-        """Points (count, r) where random rays from 0 with the states' covariance leave the body."""
-        root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
-        rays = self._rng.standard_normal((count, len(root))) @ root
-        return np.asarray(rays / np.abs(rays @ self._normals.T).max(axis=1)[:, None])
-
-    def _stalled(self) -> bool:
-        """Whether the mean of E ||U||^2 fell by a share below `TOLERANCE` between two windows."""
-        last, before = self._moments[-WINDOW:], self._moments[-2 * WINDOW : -WINDOW]
-        return len(before) == WINDOW and bool(np.mean(last) > (1 - TOLERANCE) * np.mean(before))
 
 
 #: Candidates kept from one round to the next, and number scored together: a float for each state.
@@ -233,13 +230,12 @@ class CutPool:
 
     def add(self, normals: FloatArray) -> None:
         """Add the candidates `normals` (k, r), except multiples of normals added before."""
-        fresh = []
+        fresh = [self._normals]
         for normal, key in zip(normals, _keys(normals), strict=True):
             if key not in self._seen:
                 self._seen.add(key)
-                fresh.append(normal)
-        if fresh:
-            self._normals = np.vstack([self._normals, np.array(fresh)])
+                fresh.append(normal[None])
+        self._normals = np.concatenate(fresh)
 
     def take(self, states: FloatArray, count: int) -> FloatArray:
         """Remove up to `count` candidates that together cut off many of `states` (s, r), greedily;

@@ -23,16 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number that is known exactly (stderr 0, samples 0) or estimated by simulation.
+    """A number that is known exactly (stderr 0, samples 0) or estimated from `samples` draws.
 
-    Parameters
-    ----------
-    value, stderr : float
-        The number or its estimate, and its standard error.
-    interval : tuple of float
-        (low, high), with the level and the validity that the function states.
-    samples : int
-        Number of samples used.
+    `value` has the standard error `stderr`; the `interval` (low, high) has the level and the
+    validity that the function states which returns the estimate.
 
     Examples
     --------
@@ -41,8 +35,7 @@ class Estimate:
     Estimate(2.39365, exact)
     >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> found = gd.gaussian_width(triangle, rng=0, samples=1000)
-    >>> low, high = found.interval
-    >>> low < found.value < high
+    >>> found.interval[0] < found.value < found.interval[1]
     True
     """
 
@@ -128,11 +121,8 @@ def project(
 ) -> Projection:
     """Nearest point of a body to a target: argmin over y in K of ||y - target||_2.
 
-    The result is the point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>,
-    computed afresh at the end: the nearest point y* satisfies ||y - y*||^2 <= gap. A target found
-    to be in K is the result, with gap 0. If a search makes no more progress, `converged` is False.
-
-    Source: Wolfe (1976), "Finding the nearest point in a polytope"; X-MNP.
+    The result is the point y with its Frank-Wolfe gap (see `Projection`). A target found to be in K
+    is the result, with gap 0. If a search makes no more progress, `converged` is False.
 
     Parameters
     ----------
@@ -156,20 +146,19 @@ def project(
 
     Notes
     -----
-    In an exchange, one point of K enters the active set whose hull contains y, and others may leave
-    it. At the end k <= m + 1 points have positive weight. Cost with N listed vertices: 3 to 7
-    products of the (N, m) vertices with a vector, or up to about 50 if k is near m, and about 2 k
-    to 4 k exchanges of O(m k) each. Without a list, an exchange costs about one extreme point.
+    In an exchange of Wolfe (1976), one point of K enters the active set whose hull contains y, and
+    others may leave it. At the end k <= m + 1 points have positive weight. Cost with N listed
+    vertices: 3 to 7 products of the (N, m) vertices with a vector, or up to about 50 if k is near
+    m, and about 2 k to 4 k exchanges of O(m k) each. Without a list, an exchange costs about one
+    extreme point (X-MNP).
 
     Examples
     --------
     >>> import geomdp as gd
     >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> found = gd.project(triangle, [1.0, 1.0])
-    >>> found.point.round(6).tolist()
-    [0.5, 0.5]
-    >>> found.converged
-    True
+    >>> found.point.round(6).tolist(), found.converged
+    ([0.5, 0.5], True)
     """
     return Projector(body).nearest(target, tol=tol, warm_start=warm_start)
 
@@ -177,24 +166,12 @@ def project(
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
-    Images of listed vertices, the centre and the scale are computed once. If no matrix is given and
-    the body has a closed-form projection, it is used. If not, column generation finds the nearest
-    point, with an active set of points (Wolfe's minimum-norm point) from the body's list of
-    vertices. Without a list, extreme points are computed as needed. Source: Wolfe (1976); Nikolov
-    (2022), Algorithm 1; JL-A1, X-MNP.
-
-    Parameters
-    ----------
-    body, matrix : Body, (d, m) array
-        K in R^m, and A; by default the identity.
-
-    Raises
-    ------
-    MissingOracle
-        If K has no list of vertices and no `extreme_point`, unless K has a closed form and no
-        matrix is given.
-    ValueError
-        If the matrix does not fit K, or has entries that are not finite.
+    A is `matrix` (d, m), by default the identity; then a closed-form projection is used if K has
+    one. If not, column generation finds the nearest point, with an active set of points (Wolfe's
+    minimum-norm point) from the list of vertices of K, whose images, centre and scale are computed
+    once, or from extreme points. ``MissingOracle`` if K has none of these; ``ValueError`` if the
+    matrix does not fit K or is not finite. Source: Wolfe (1976); Nikolov (2022), Algorithm 1;
+    JL-A1, X-MNP.
 
     Examples
     --------
@@ -210,9 +187,7 @@ class Projector:
         self._body = checked_body(body)
         self._matrix = None if matrix is None else finite_array(matrix, "matrix", ndim=2)
         if self._matrix is not None and self._matrix.shape[1] != body.dimension:
-            raise ValueError(
-                f"matrix must have shape (d, {body.dimension}), got {self._matrix.shape}"
-            )
+            raise ValueError(f"matrix must have {body.dimension} columns, got {self._matrix.shape}")
         self._closed = self._matrix is None and body.implements(Body.project)
         if not (
             self._closed or body.implements(Body.vertex_list) or body.implements(Body.extreme_point)
@@ -223,6 +198,11 @@ class Projector:
     def dimension(self) -> int:
         """The dimension m of the space of K."""
         return self._body.dimension
+
+    @property
+    def _width(self) -> int:
+        """The dimension d of the space of A K."""
+        return self._body.dimension if self._matrix is None else len(self._matrix)
 
     @cached_property
     def _vertices(self) -> VertexColumns | None:
@@ -240,15 +220,13 @@ class Projector:
     def nearest(
         self, target: npt.ArrayLike, *, tol: float = 1e-8, warm_start: Projection | None = None
     ) -> Projection:
-        """Point y of K with A y nearest to `target` (d,).
+        """Point y of K with A y nearest to `target` (d,), as in `project` with the scale of A K.
 
-        Parameters, result and errors are as in `project`, with the scale of A K. The `point` is y,
-        not A y, and `gap` is max over x in K of <target - A y, A x - A y>: an exact solution y*
-        satisfies ||A y - A y*||^2 <= gap. If A is not injective, other points of K can have the
-        same image. A `warm_start` from another target on the same body saves time.
+        The `point` is y, not A y, and `gap` is max over x in K of <target - A y, A x - A y>: an
+        exact solution y* satisfies ||A y - A y*||^2 <= gap. If A is not injective, other points of
+        K can have the same image. A `warm_start` from another target saves time.
         """
-        width = self._body.dimension if self._matrix is None else len(self._matrix)
-        target = vector(target, width, "target")
+        target = vector(target, self._width, "target")
         tol = positive(tol, "tol")
         if self._closed:
             return self._closed_form(target, tol)
@@ -257,9 +235,7 @@ class Projector:
         seeds = None
         if warm_start is not None:
             if warm_start.atoms is None:
-                raise ValueError(
-                    "warm_start must have atoms for a body without listed vertices, got None"
-                )
+                raise ValueError("warm_start must have atoms for a body without vertices, got None")
             seeds = batch(warm_start.atoms, self._body.dimension, "warm_start.atoms")
         columns = OracleColumns(self._body, self._matrix, seeds)
         return self._searched(columns, 0 if seeds is None else len(seeds), target, tol, warm_start)
@@ -270,8 +246,7 @@ class Projector:
         With listed vertices, all searches share one matrix product per round, which is faster. With
         extreme points, a search starts from the points of the previous result.
         """
-        width = self._body.dimension if self._matrix is None else len(self._matrix)
-        targets = batch(targets, width, "targets")
+        targets = batch(targets, self._width, "targets")
         tol = positive(tol, "tol")
         columns = self._vertices
         if columns is not None and len(targets) and not _is_point(columns):
@@ -351,9 +326,7 @@ class Projector:
     def _warm(warm_start: Projection, count: int) -> tuple[IntArray, FloatArray]:
         """Keys and weights of an earlier result. The keys must be below `count`."""
         if not warm_start.weights:
-            raise ValueError(
-                "warm_start must have weights, but a projection in closed form has none"
-            )
+            raise ValueError("warm_start must have weights, got those of a closed form")
         keys = np.fromiter(warm_start.weights.keys(), dtype=np.int64)
         weights = np.fromiter(warm_start.weights.values(), dtype=np.float64)
         if keys.min() < 0 or keys.max() >= count:

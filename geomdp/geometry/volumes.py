@@ -30,20 +30,16 @@ ENOUGH_HITS = 100
 def volume(
     body: Body, rng: RandomState = None, samples: int = 100_000, level: float = 1e-3
 ) -> Estimate:
-    """Volume of a body within its affine hull.
-
-    The volume is computed by the first of these methods that works for the body:
+    """Volume of a body within its affine hull, by the first of these methods that works for it.
 
     1. By a closed form, or by cutting a small polytope with listed vertices into simplices.
     2. By rejection: count the uniform points of the bounding box, in the coordinates of the affine
-       hull, that hit the body. For a ball, 0.25% hit in dimension 10, so this works in small
-       dimensions only.
+       hull, that hit the body (for a ball, 0.25% in dimension 10). The interval of Clopper and
+       Pearson (1934) is valid for any number of points.
     3. From ratios of volumes of intersections with growing balls, estimated by Markov chains, if
-       there are fewer than 100 hits and the body implements `chord`.
-
-    With rejection, the interval of Clopper and Pearson is valid for any number of points. With
-    chains, it is a normal approximation that assumes, without proof, that they have mixed. Source:
-    Clopper and Pearson (1934); Kannan, Lovasz and Simonovits (1997); GEN-4.
+       there are fewer than 100 hits and the body implements `chord` (Kannan, Lovasz and Simonovits
+       1997). The interval is a normal approximation that assumes, without proof, that they have
+       mixed (GEN-4).
 
     Parameters
     ----------
@@ -95,10 +91,9 @@ def volume_radius(
     """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the ball of R^r with this volume.
 
     r is the dimension of the affine hull, at least 1, and kappa_r is the volume of the unit ball of
-    R^r. The interval of `volume` is mapped end by end, so the result is exact if the volume is.
-
-    Parameters, results and errors are as for `volume`. ``ValueError`` also if K is a single point,
-    or if its volume is outside the range of float64. Source: Formula sheet GEN-4, JL-VR.
+    R^r. The interval of `volume` is mapped end by end. Parameters, results and errors are as there;
+    ``ValueError`` also if K is a single point, or if its volume is outside the range of float64.
+    Source: Formula sheet GEN-4, JL-VR.
 
     Examples
     --------
@@ -212,10 +207,7 @@ def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) 
     """Share of n uniform points of a ball around 0 that lie in the body."""
     inside = body.contains(Ball(body.dimension, radius).sample_uniform(n, rng), 0.0)
     if not inside.any():
-        raise ValueError(
-            f"body must contain a good share of a ball in rounded coordinates, but none of {n} "
-            f"points of the ball lie in {body!r}"
-        )
+        raise ValueError(f"body must hold a good share of a rounded ball, got none of {n} points")
     return float(inside.mean())
 
 
@@ -255,15 +247,13 @@ def second_moment(
 
     The value is exact if the body has the matrix E U U^T in closed form, for small polytopes with
     listed vertices, and for products of bodies with exact values. For any other body, it is a mean
-    over exact uniform points.
+    over exact uniform points, with the interval mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to
+    [0, R^2], with R = `body.radius()`, by Hoeffding's inequality. epsilon-DP K-norm noise Z of a
+    body with an affine hull of dimension r has E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
 
-    epsilon-DP K-norm noise Z of a body with an affine hull of dimension r has
-    E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
-
-    The interval of a mean is mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to [0, R^2], with R =
-    `body.radius()`, by Hoeffding's inequality. Parameters and errors are as for `volume`:
-    ``MissingOracle`` if K has no closed form and no exact sampler, because for the mean of points
-    from Markov chains, no error bound is proved. Source: Hardt and Talwar (2010); JL-L14.
+    Parameters and errors are as for `volume`: ``MissingOracle`` if K has no closed form and no
+    exact sampler, as no error bound is proved for Markov chains. Source: Hardt and Talwar (2010);
+    JL-L14.
 
     Examples
     --------
@@ -315,20 +305,17 @@ def gaussian_width(
 
     for independent Gaussian g_i. The mean of X_i, half the width of K along g_i, is w(K). The
     estimate is the mean of X_i - c (Y_i - E Y), with a fitted number c and the support function Y_i
-    at g_i of an ellipsoid, fitted to at most 256 points of `extreme_point`, with known mean E Y. In
-    measurements, this control variate divided the standard deviation by 1.3 to 3.4.
+    at g_i of an ellipsoid, fitted to at most 256 points of `extreme_point`, with known mean E Y
+    (this divides the standard deviation by 1.3 to 3.4).
 
     X_i is a Lipschitz function of g_i with constant D/2 for the diameter D of K, so by Gaussian
-    concentration the mean of the X_i satisfies Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The
-    interval is mean -+ D sqrt(ln(2 / level) / (2 n)), cut at 0. No interval around the value, which
-    is usually more accurate than this mean, is proved. The code replaces D by an upper bound. It
-    equals D for few listed vertices, and for symmetric bodies with an exact radius. For many listed
-    vertices, it is twice the largest distance of a vertex from their mean, for most other bodies
-    the smaller of twice `Body.radius` and the diagonal of the bounding box (2 m support values).
+    concentration (Tsirelson, Ibragimov and Sudakov 1976) the mean of the X_i satisfies
+    Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is mean -+ D sqrt(ln(2 / level) / (2
+    n)), cut at 0. No interval around the value, which is usually more accurate than this mean, is
+    proved. In place of D stands an upper bound, twice `Body.half_diameter`.
 
     Parameters and errors are as for `volume`, with n = `samples` directions; K needs a support
-    function. Cost: at most 2 n support values for the X_i, and at most 256 extreme points. Source:
-    Tsirelson, Ibragimov and Sudakov (1976) for the concentration; GEN-4, JL-14.
+    function. Cost: at most 2 n support values and 256 extreme points. Source: GEN-4, JL-14.
 
     Examples
     --------
@@ -342,22 +329,17 @@ def gaussian_width(
     """
     samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
     generator = np.random.default_rng(rng)
-    factor, inner = _reduced(checked_body(body))
-    known, rest = _split(inner)
+    # w(K) = factor w(L) for a simpler body L.
+    factor, (rule, inner) = 1.0, checked_body(body).width_rule()
+    while inner is not body:
+        body, factor = inner, factor * rule
+        rule, inner = body.width_rule()
+    known, rest = _split(body)
     if rest is None:
         return Estimate.exact(factor * known)
     found = _by_directions(rest, generator, samples, level)
     low, high = (factor * (known + end) for end in found.interval)
     return Estimate(factor * (known + found.value), factor * found.stderr, (low, high), samples)
-
-
-def _reduced(body: Body) -> tuple[float, Body]:
-    """A factor c and a body L with w(K) = c w(L), found by repeated use of `Body.width_rule`."""
-    factor, inner = body.width_rule()
-    if inner is body:
-        return 1.0, body
-    deeper, innermost = _reduced(inner)
-    return factor * deeper, innermost
 
 
 def _split(body: Body) -> tuple[float, Body | None]:

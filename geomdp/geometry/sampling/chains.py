@@ -43,18 +43,16 @@ class Kernel(Protocol):
 class HitAndRun:
     """Random-direction hit-and-run: a uniform point on the chord in a uniformly random direction.
 
-    The kernel works for any full-dimensional body with chords, and computes one batch of chords per
-    step. It is reversible for the uniform distribution (Smith 1984). Lovasz (1999) bounds its
-    mixing time.
+    The body must be full-dimensional and have chords, one batch of which is computed per step. The
+    kernel is reversible for the uniform distribution (Smith 1984; Lovasz 1999 for mixing times).
 
     Examples
     --------
     >>> import numpy as np
     >>> import geomdp as gd
     >>> from geomdp.geometry import sampling
-    >>> kernel = sampling.HitAndRun()
     >>> disc = gd.bodies.Ball(2)
-    >>> points = kernel.step(np.random.default_rng(0), disc, np.zeros((5, 2)))
+    >>> points = sampling.HitAndRun().step(np.random.default_rng(0), disc, np.zeros((5, 2)))
     >>> points.shape, bool(disc.contains(points).all())
     ((5, 2), True)
     """
@@ -70,29 +68,20 @@ class HitAndRun:
 
 @dataclass(frozen=True)
 class CoordinateHitAndRun:
-    """Coordinate hit-and-run: a step is one or more sweeps over all coordinates.
+    """Coordinate hit-and-run: a step is `sweeps`, at least 1, over all coordinates.
 
-    One coordinate after the other is redrawn uniformly on the chord in its direction. Each such
-    move is reversible.
-
-    On a polytope with listed facets (`HPolytope` or `SlabBody`), all chains move along the same
-    coordinate at the same time, with independent randomness (X-LOCK). A sweep then costs O(F m) per
-    chain for F facets in dimension m. On every other full-dimensional body it computes m batches of
-    chords.
-
-    Parameters
-    ----------
-    sweeps : int
-        Sweeps per step, at least 1.
+    One coordinate after the other is redrawn uniformly on the chord in its direction. On a polytope
+    with listed facets (`HPolytope` or `SlabBody`), all chains move along the same coordinate at the
+    same time, with independent randomness (X-LOCK). A sweep then costs O(F m) per chain for F
+    facets in dimension m, and m batches of chords on every other full-dimensional body.
 
     Examples
     --------
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> kernel = sampling.CoordinateHitAndRun()
+    >>> from geomdp.geometry.sampling import CoordinateHitAndRun
     >>> box = gd.bodies.Box.centred([1.0, 100.0])
-    >>> points = kernel.step(np.random.default_rng(0), box, np.zeros((5, 2)))
+    >>> points = CoordinateHitAndRun().step(np.random.default_rng(0), box, np.zeros((5, 2)))
     >>> points.shape, bool(box.contains(points).all())
     ((5, 2), True)
     """
@@ -184,21 +173,10 @@ def run_chains(
 ) -> Chains:
     """Run one chain from each start point; store every `thinning`-th state after `burn_in` steps.
 
-    The result has `draws` (chains, draws, m), the stored states in order; their `last` (chains, m);
-    and `steps`, the burn_in + draws * thinning steps of each chain.
-
-    Parameters
-    ----------
-    kernel, body, start, rng : Kernel, Body, (chains, m) array, Generator
-        The step, a full-dimensional body in R^m, points of the body, and the source of randomness.
-    draws, burn_in, thinning : int
-        States stored per chain, at least 1; steps before them, at least 0; steps for each stored
-        state, at least 1.
-
-    Raises
-    ------
-    ValueError
-        For a bad count or shape, or if a chain moves to infinity because the body is unbounded.
+    The body in R^m is full-dimensional and contains `start` (chains, m). The result has the stored
+    states in order, `draws` (chains, draws, m); their `last` (chains, m); and the burn_in + draws *
+    thinning `steps` of each chain. ``ValueError`` for `draws` or `thinning` below 1, for a bad
+    shape, or if a chain moves to infinity because the body is unbounded.
 
     Examples
     --------
@@ -240,9 +218,8 @@ def measure_mixing(
     while True:
         second = Chains(kept.draws[:, kept.draws.shape[1] // 2 :], kept.steps)
         squares = second.draws**2
-        functions = np.concatenate(
-            [second.draws, squares, squares.sum(axis=2, keepdims=True)], axis=2
-        )
+        norms = squares.sum(axis=2, keepdims=True)
+        functions = np.concatenate([second.draws, squares, norms], axis=2)
         chains, length, _ = functions.shape
         time = chains * length / float(bulk_ess(functions).min())
         agreed = float(np.max(split_r_hat(functions))) <= AGREEMENT
@@ -266,12 +243,9 @@ def chain_mean(values: FloatArray) -> Estimate:
     return Estimate(value, stderr, (value - reach, value + reach), chains)
 
 
-# Convergence diagnostics of Markov chains: rank-normalised split R-hat and bulk ESS.
-#
-# ESS is the effective sample size. A coordinate is any real function of the state of a chain.
-# Diagnostics can refute convergence but cannot prove it (SAM-3). Sources: Vehtari, Gelman, Simpson,
-# Carpenter, Buerkner (2021), "Rank-normalization, folding, and localization: an improved R-hat",
-# sections 3-4. Geyer (1992) for the monotone sequence.
+# Convergence diagnostics of Markov chains: rank-normalised split R-hat and bulk effective sample
+# size (ESS). They can refute convergence but cannot prove it (SAM-3). Sources: Vehtari, Gelman,
+# Simpson, Carpenter, Buerkner (2021), sections 3-4; Geyer (1992) for the monotone sequence.
 
 #: Smallest number of draws of a chain: each half of the chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
@@ -282,15 +256,14 @@ STILL = 1e-20
 def split_r_hat(draws: FloatArray) -> FloatArray:
     """Rank-normalised split R-hat: the larger of the bulk and the folded statistic.
 
-    For the bulk statistic, values are replaced by normal scores (normal quantiles of their ranks).
-    For half-chains of n draws, it is (((n - 1) W + B) / (n W))^(1/2), where W is the mean of the
+    For half-chains of n draws whose values are replaced by normal scores (normal quantiles of their
+    ranks), the bulk statistic is (((n - 1) W + B) / (n W))^(1/2), where W is the mean of the
     variances within half-chains, and B is n times the variance of their means. The folded statistic
     takes |x - median| in place of each value x, and detects chains that differ only in spread.
 
-    Of `draws` (chains, draws, m), at least 2 chains of at least 4 draws, the result is an array
-    (m,). A value near 1 means that the chains agree. If no half-chain moves in a coordinate, it is
-    NaN or infinite. It is also NaN if |x - median| is the same for all draws. Too few chains or
-    draws, NaN and infinity raise ``ValueError``.
+    Of `draws` (chains, draws, m), at least 2 chains of at least 4 draws, else ``ValueError``, the
+    result is an array (m,). A value near 1 means that the chains agree. It is NaN or infinite if no
+    half-chain moves in a coordinate, and NaN if |x - median| is the same for all draws.
 
     Examples
     --------
@@ -303,8 +276,7 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     >>> bool(sampling.split_r_hat(apart)[0] > 2)
     True
     """
-    draws = _checked(draws, minimum_chains=2)
-    halves = _split(draws)
+    halves = _halves(draws, least=2)
     # As in arviz, Stan and the paper, the median is over the draws of all half-chains together.
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
     return np.maximum(_r_hat(_normal_scores(halves)), _r_hat(_normal_scores(folded)))
@@ -320,9 +292,8 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     is not negative. A pair counts at most as much as each pair before it (Geyer's initial monotone
     sequence).
 
-    Of `draws` (chains, draws, m), at least 1 chain of at least 4 draws, the result (m,) is at most
-    S log10(S). For S >= 10, this limit matters only if correlations are negative. If a coordinate
-    does not move, its ESS is S. Too few draws, NaN and infinity raise ``ValueError``.
+    Of `draws` (chains, draws, m), at least 1 chain of at least 4 draws, else ``ValueError``, the
+    result (m,) is at most S log10(S). If a coordinate does not move, its ESS is S.
 
     Examples
     --------
@@ -335,8 +306,7 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     >>> float(sampling.bulk_ess(walks)[0]) < 50
     True
     """
-    draws = _checked(draws, minimum_chains=1)
-    return _effective_size(_normal_scores(_split(draws)))
+    return _effective_size(_normal_scores(_halves(draws, least=1)))
 
 
 @dataclass(frozen=True)
@@ -368,20 +338,16 @@ class Diagnostics:
         )
 
 
-def _checked(draws: FloatArray, minimum_chains: int) -> FloatArray:
+def _halves(draws: FloatArray, least: int) -> FloatArray:
+    """The first and last halves of chains; ``ValueError`` for fewer than `least` chains."""
     draws = finite_array(draws, "draws", ndim=3)
     chains, length, _ = draws.shape
-    if chains < minimum_chains or length < MINIMUM_DRAWS:
+    if chains < least or length < MINIMUM_DRAWS:
         raise ValueError(
-            f"draws must hold at least {minimum_chains} chains of at least {MINIMUM_DRAWS} draws, "
+            f"draws must hold at least {least} chains of at least {MINIMUM_DRAWS} draws, "
             f"got {chains} chains of {length}"
         )
-    return draws
-
-
-def _split(draws: FloatArray) -> FloatArray:
-    half = draws.shape[1] // 2
-    return np.concatenate([draws[:, :half], draws[:, -half:]])
+    return np.concatenate([draws[:, : length // 2], draws[:, -(length // 2) :]])
 
 
 def _normal_scores(draws: FloatArray) -> FloatArray:

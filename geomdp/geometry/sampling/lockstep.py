@@ -1,7 +1,6 @@
 """Compiled sweeps of coordinate hit-and-run: many chains move along one coordinate together.
 
-Arrays hold one chain per column, so inner loops run over chains on consecutive memory (X-LOCK).
-Products of the F facet normals with the points are updated after each move, at O(F) per chain. No
+Arrays hold one chain per column, so inner loops run over chains on consecutive memory (X-LOCK). No
 absolute tolerance is used, so the chains behave the same for bodies of any size.
 """
 
@@ -34,8 +33,7 @@ def slab_sweep(directions, widths, products, points, uniforms):  # type: ignore[
                 middle = -products[f, c] * inverse
                 low[c] = max(low[c], middle - reach)
                 high[c] = min(high[c], middle + reach)
-        _move(points[j], low, high, uniforms[j])
-        _update(directions, products, low, j)
+        _move(directions, products, points[j], low, high, uniforms[j], j)
 
 
 @numba.njit(cache=True)
@@ -58,26 +56,20 @@ def halfspace_sweep(normals, offsets, products, points, uniforms):  # type: igno
             else:
                 for c in range(chains):
                     low[c] = max(low[c], (offsets[f] - products[f, c]) * inverse)
-        _move(points[j], low, high, uniforms[j])
-        _update(normals, products, low, j)
+        _move(normals, products, points[j], low, high, uniforms[j], j)
 
 
 @numba.njit(cache=True)
-def _move(row, low, high, uniforms):  # type: ignore[no-untyped-def]
-    """Move one coordinate of each chain by a uniform step in [low, high]; write steps to `low`."""
+def _move(matrix, products, row, low, high, uniforms, j):  # type: ignore[no-untyped-def]
+    """Move coordinate j, `row`, of each chain by a uniform step in [low, high] (kept in `low`)."""
     for c in range(len(row)):
         # Rounding can put a point slightly outside of the body. The range of its steps is then
         # extended to contain 0.
         start = min(low[c], 0.0)
         low[c] = start + (max(high[c], 0.0) - start) * uniforms[c]
         row[c] += low[c]
-
-
-@numba.njit(cache=True)
-def _update(matrix, products, steps, j):  # type: ignore[no-untyped-def]
-    """Update the products after every chain has moved by its step along coordinate j."""
     for f in range(len(matrix)):
         slope = matrix[f, j]
         if slope != 0.0:
-            for c in range(len(steps)):
-                products[f, c] += slope * steps[c]
+            for c in range(len(row)):
+                products[f, c] += slope * low[c]

@@ -66,12 +66,9 @@ class ExactSampler:
     --------
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> sampler = sampling.ExactSampler(gd.bodies.Ball(3))
-    >>> sampler.draw(np.random.default_rng(0), 5).shape
-    (5, 3)
-    >>> sampler.status
-    Exact()
+    >>> sampler = gd.geometry.sampling.ExactSampler(gd.bodies.Ball(3))
+    >>> sampler.draw(np.random.default_rng(0), 5).shape, sampler.status
+    ((5, 3), Exact())
     """
 
     body: Body
@@ -154,26 +151,16 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
     With an exact sampler, or for a small polytope with listed vertices (which can be cut into
-    simplices), the points are exactly uniform and independent. For other bodies they come from
+    simplices), the n points are exactly uniform and independent. For other bodies they come from
     hit-and-run (coordinate hit-and-run on polytopes with listed facets) in a nearly isotropic
     position. There are 128 independent chains, or n if n is less. Each runs for 10 autocorrelation
     times of a pilot run, and then keeps one point every 2. Points of one chain are nearly but not
     exactly independent. The result has the status of the sampler, and diagnostics of the chains (of
     the pilot run, if each gives fewer than 4 points).
 
-    Parameters
-    ----------
-    body : Body
-        A body in R^m with an exact sampler, chords or a membership test.
-    n, rng : int, and Generator, int or None
-        Number of points, at least 1, and source of all randomness.
-
-    Raises
-    ------
-    MissingOracle
-        If the body has no exact sampler and lacks what the chains need, such as a membership test.
-    ValueError
-        If n is below 1, or if chains are needed and the body is unbounded or a single point.
+    ``MissingOracle`` if the body has no exact sampler and lacks what the chains need, such as a
+    membership test; ``ValueError`` if n is below 1, or if chains are needed and the body is
+    unbounded or a single point.
 
     Examples
     --------
@@ -211,10 +198,9 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     return Samples(np.ascontiguousarray(points), sampler.status, diagnostics)
 
 
-# Rounding: affine maps that make a body nearly isotropic, so that hit-and-run mixes fast. Points x
-# of a body K in R^m are x = offset + root @ y, with root (m, r) of rank r, the dimension of the
-# affine hull. The y with x in K are full-dimensional, and uniform y give uniform x. Everything here
-# depends on the body and on random numbers, never on records.
+# Rounding: affine maps that make a body K in R^m nearly isotropic, so that hit-and-run mixes fast.
+# Points are x = offset + root @ y, with root (m, r) of rank r, the dimension of the affine hull.
+# The y with x in K are full-dimensional, and uniform y give uniform x. Nothing depends on records.
 
 #: Rounding stops at this ratio of the largest to the least eigenvalue of the covariance: then it
 #: costs more than the steps of hit-and-run that it saves.
@@ -337,9 +323,8 @@ def interior_point(body: Body) -> FloatArray:
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     """Adapt the coordinates of `walk` until the covariance is near a multiple of the identity."""
     # In each round the new coordinates make the covariance of the last points the identity. The
-    # chains need not have mixed, because the choice affects speed only. If the first covariance is
-    # already near a multiple of the identity, the coordinates stay as given, where sparse facet
-    # normals make steps cheap. A symmetric body keeps its centre 0.
+    # chains need not have mixed, because the choice affects speed only. Good coordinates stay as
+    # given, where sparse facet normals make steps cheap.
     dimension = walk.body.dimension
     centred = walk.body.symmetric
     points = walk.starts(CHAINS_PER_DIMENSION * dimension, rng)
