@@ -47,9 +47,8 @@ from geomdp.noise.rounding import (
 from geomdp.noise.tables import factor_places, near_correlations, table_cells
 from geomdp.privacy import Exact
 
-#: Number of public draws from which a moment is estimated. For tables of 10 columns, the standard
-#: deviation of ||T U||^2 (see `_energy`) is about 15% of its mean. The error of a mechanism,
-#: the root of the mean of 1024 draws, then has a relative error of 0.25%.
+#: Number of public draws from which a moment is estimated. For tables of 10 columns, the error of a
+#: mechanism, the root of the mean of ||T U||^2 over the draws, then has a relative error of 0.25%.
 DRAWS = 1024
 
 
@@ -60,8 +59,7 @@ def _uniform(body: Body) -> FloatArray:
 
 
 #: The same draws (1024, k) for all mechanisms on one of the last 8 bodies of tables; one can take a
-#: hundred tries. None are kept on disk: they decide stated errors, and only drawing again could
-#: show whether someone changed the file.
+#: hundred tries. None are kept on disk: they decide stated errors, and a file could be changed.
 _uniform_tables = lru_cache(maxsize=8)(_uniform)
 
 
@@ -126,14 +124,14 @@ class _FromBody(abc.ABC):
 
     def _scatter(self) -> FloatArray:
         """Cov U (k, k), exact or from 1024 public draws; diagonal for `TableMoments`."""
-        if not self._closed:
-            if isinstance(self.body, TableMoments):
-                return np.diag(self.body.block_means((self.draws**2).mean(axis=0)))
-            return np.asarray(self.draws.T @ self.draws / len(self.draws))
-        if isinstance(self.body, Simplex):
-            return self.body.covariance()
-        mean = self.body.centroid()
-        return np.asarray(self.body.second_moment() - np.outer(mean, mean))
+        if self._closed:
+            if isinstance(self.body, Simplex):
+                return self.body.covariance()
+            mean = self.body.centroid()
+            return np.asarray(self.body.second_moment() - np.outer(mean, mean))
+        if isinstance(self.body, TableMoments):
+            return np.diag(self.body.block_means((self.draws**2).mean(axis=0)))
+        return np.asarray(self.draws.T @ self.draws / len(self.draws))
 
     def _image_variances(self) -> FloatArray:
         """Variance of each coordinate of T U, (m,), computed without the covariance of T U."""
@@ -148,22 +146,15 @@ class _FromBody(abc.ABC):
     @cached_property
     def _energy(self) -> Estimate:
         """E ||T (U - E U)||_2^2, exact, or estimated from 1024 public draws with a 95% interval."""
-        if not self._closed:
-            return mean_estimate(self._squares)
-        return Estimate.exact(float(self._image_variances().sum()))
-
-    @property
-    def _squares(self) -> FloatArray:
-        """One number for each draw, (1024,). Their mean estimates E ||T (U - E U)||_2^2."""
-        if self.matrix is None:
-            return np.asarray((self.draws**2).sum(axis=1))
-        if isinstance(self.body, TableMoments):
+        if self._closed:
+            return Estimate.exact(float(self._image_variances().sum()))
+        if self.matrix is not None and isinstance(self.body, TableMoments):
             # The coordinates U_j are uncorrelated (see `_scatter`). So E ||T (U - E U)||_2^2 is the
             # sum over j of Var(U_j) times the squared length of column j of T. Averaging lengths
             # over a block changes nothing, because all variances of a block are equal.
             lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
-            return np.asarray(self.draws**2 @ self.body.block_means(lengths))
-        return np.asarray(((self.matrix @ self.draws.T) ** 2).sum(axis=0))
+            return mean_estimate(self.draws**2 @ self.body.block_means(lengths))
+        return mean_estimate((self._image(self.draws) ** 2).sum(axis=1))
 
 
 class PairedNoise(_FromBody):
@@ -287,17 +278,14 @@ class ConeNoise(_FromBody):
 
     Examples
     --------
-    >>> import geomdp as gd
-    >>> K = gd.bodies.Box([0.0, 0.0], [1.0, 1.0])
-    >>> noise = gd.noise.ConeNoise(K, rate=0.5, centre=K.centroid())
-    >>> noise.variances().round(6).tolist()
-    [8.0, 8.0]
-
     Without a public number of records, the centre is 0 and there is more noise:
 
-    >>> around_0 = gd.noise.ConeNoise(K, rate=0.5, centre=[0.0, 0.0])
-    >>> around_0.variances().round(6).tolist()
-    [14.0, 14.0]
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box([0.0, 0.0], [1.0, 1.0])
+    >>> for centre in (K.centroid(), [0.0, 0.0]):
+    ...     print(gd.noise.ConeNoise(K, rate=0.5, centre=centre).variances().round(6))
+    [8. 8.]
+    [14. 14.]
     """
 
     def __init__(
@@ -337,7 +325,6 @@ class ConeNoise(_FromBody):
     # vectors, E r_1^2 = (r + 2) (E r_1^2 - (E r_1)^2) multiplies the covariance of T U.
 
     def covariance(self) -> FloatArray:
-        """Estimated if K has no second moment in closed form."""
         factor = self.effective_dimension + 2
         about_drift = self._around(self._count_variance * (factor * self._scatter()))
         return about_drift + self._count_variance * np.outer(self._drift, self._drift)
@@ -490,11 +477,13 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
 
 @dataclass(frozen=True)
 class _Linear:
-    """The map (x, t) -> matrix @ x + t * constant in float64; None means identity and 0."""
+    """The map (x, t) -> matrix @ x + t * constant in float64; None means identity and 0.
+
+    `weights` are the sums of |entries| of rows of the matrix; `longest` is their most entries.
+    """
 
     matrix: sp.csr_array | None
     constant: FloatArray | None
-    #: Sums of |entries| of each row of the matrix, and the largest number of entries of a row.
     weights: FloatArray
     longest: int
 

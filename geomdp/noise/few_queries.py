@@ -20,7 +20,8 @@ from geomdp.noise.points import ball_sum, dyadic, whole_number, whole_part
 from geomdp.noise.rounding import Draw, Numbers, Vector, decided_below, exact_numbers, exponentials
 from geomdp.privacy import Exact
 
-#: Above this epsilon, exp(-epsilon) comes near the least float, which is about exp(-745).
+#: Above this epsilon, exp(-epsilon) comes near the least float, which is about exp(-745), and the
+#: noise is far below the rounding error of answers.
 LARGEST_EPSILON = 512.0
 
 
@@ -28,10 +29,7 @@ def checked_epsilon(epsilon: float) -> float:
     """`epsilon` as a float in (0, 512]; else ``ValueError``."""
     epsilon = positive(epsilon, "epsilon")
     if epsilon > LARGEST_EPSILON:
-        raise ValueError(
-            f"epsilon must be at most {LARGEST_EPSILON:g}, got {epsilon!r}: at the limit, the "
-            "noise is already far below the rounding error of answers"
-        )
+        raise ValueError(f"epsilon must be at most {LARGEST_EPSILON:g}, got {epsilon!r}")
     return epsilon
 
 
@@ -109,11 +107,10 @@ class StaircaseNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for the density f; both arrays have one column."""
         points, shifts = batch(points, 1, "points"), batch(shifts, 1, "shifts")
-        falls = self._steps(points - shifts, "points") - self._steps(points, "points")
-        return np.asarray(self.epsilon * falls)
+        return np.asarray(self.epsilon * (self._steps(points - shifts) - self._steps(points)))
 
-    def _steps(self, points: FloatArray, name: str) -> FloatArray:
-        sizes = np.abs(batch(points, 1, name)[:, 0]) / self.width
+    def _steps(self, points: FloatArray) -> FloatArray:
+        sizes = np.abs(points[:, 0]) / self.width
         whole = np.floor(sizes)
         return np.asarray(whole + (sizes - whole >= self.share))
 
@@ -253,17 +250,14 @@ def _exact_geometric(noise: GeometricNoise) -> Numbers:
         firsts, seconds = pairs[: len(units)], pairs[len(units) :]
         found = []
         for unit, first, second in zip(units, firsts, seconds, strict=True):
-            # The quotient is rounded, so it is computed again at every precision.
-            mean = scale / unit
+            mean = scale / unit  # rounded, so it is computed again at every precision
             found.append(unit * (whole_part(mean * first) - whole_part(mean * second)))
         return found
 
     return Numbers(balls)
 
 
-#: Largest number m of coordinates. With k(z) and c_i as in `LatticeBoxNoise`, at least 3^m - 1
-#: vectors z have k(z) = 1 if all c_i are above 0. For m > 64, Z is then rarely 0 unless epsilon is
-#: above 70, so the noise is not useful.
+#: Largest number of coordinates: of more, one is nearly always moved unless epsilon is above 70.
 MOST_COORDINATES = 64
 
 
@@ -283,14 +277,10 @@ class LatticeBoxNoise(LatticeNoise):
     def __post_init__(self) -> None:
         units = freeze(self, "units", ndim=1)
         if not 0 < len(units) <= MOST_COORDINATES or not (units > 0).all():
-            raise ValueError(
-                f"units must be 1 to {MOST_COORDINATES} numbers above 0, got {units!r}"
-            )
+            raise ValueError(f"units must be 1 to {MOST_COORDINATES} numbers above 0, got {units}")
         counts = tuple(whole(count, "counts", minimum=0) for count in self.counts)
         if len(counts) != len(units) or not any(counts):
-            raise ValueError(
-                f"counts must be {len(units)} whole numbers, not all 0, got {self.counts!r}"
-            )
+            raise ValueError(f"counts must be {len(units)} numbers, not all 0, got {self.counts!r}")
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
 

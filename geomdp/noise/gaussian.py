@@ -36,7 +36,6 @@ from geomdp.workloads.structure import Column, Residuals, differences
 from geomdp.workloads.tables import along
 
 #: Columns count as orthonormal if no entry of basis^T basis - I has a modulus above this number.
-#: For a basis from a singular value decomposition in float64, rounding gives entries near 1e-15.
 ORTHONORMALITY_TOLERANCE = 1e-8
 
 
@@ -56,12 +55,9 @@ class GaussianNoise:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> basis = np.array([[1.0], [-1.0]]) / np.sqrt(2)
-    >>> noise = gd.noise.GaussianNoise(basis, scale=3.0)
-    >>> noise.covariance().round(6).tolist()
-    [[4.5, -4.5], [-4.5, 4.5]]
+    >>> gd.noise.GaussianNoise([[0.6], [-0.8]], scale=5.0).covariance().round(6).tolist()
+    [[9.0, -12.0], [-12.0, 16.0]]
     """
 
     basis: FloatArray
@@ -76,10 +72,7 @@ class GaussianNoise:
         with np.errstate(over="ignore", invalid="ignore"):
             error = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max())
         if not error <= ORTHONORMALITY_TOLERANCE:  # the error is NaN if products overflow
-            raise ValueError(
-                "basis must have orthonormal columns, got an entry of modulus "
-                f"{error:g} in basis^T basis - I"
-            )
+            raise ValueError(f"basis must have orthonormal columns, got products off by {error:g}")
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
@@ -240,8 +233,7 @@ def _drawn_shape(kinds: tuple[Column, ...]) -> list[int]:
 def to_coordinates(drawn: npt.NDArray[Any], kinds: tuple[Column, ...]) -> npt.NDArray[Any]:
     """Noise (c, coordinates) on residuals of columns of some kinds, from (c, drawn_size)."""
     cells = drawn.reshape(len(drawn), *_drawn_shape(kinds))
-    wide = [kind for kind in kinds if kind.levels > 2]
-    for axis, kind in enumerate(wide, start=1):
+    for axis, kind in enumerate((kind for kind in kinds if kind.levels > 2), start=1):
         cells = differences(cells, axis) if kind.root is None else along(kind.root, cells, axis)
     return cells.reshape(len(drawn), -1)
 

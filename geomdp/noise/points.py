@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import partial, reduce, singledispatch
@@ -177,9 +178,8 @@ def composed(outer: Callable[[Vector], Vector], inner: Computable) -> Computable
 
 def correlations(order: int, draw: Draw) -> Vector:
     """Entries above the diagonal of a uniform correlation matrix: normalised rows of L (X-LKJ)."""
-    rows = [_normalised(row) for row in bartlett_factor(order, draw)]
-    products = gram(rows)
-    return [products[i][j] for i in range(order) for j in range(i + 1, order)]
+    products = gram([_normalised(row) for row in bartlett_factor(order, draw)])
+    return [products[i][j] for i, j in itertools.combinations(range(order), 2)]
 
 
 def spectraplex(order: int, draw: Draw) -> Vector:
@@ -189,20 +189,17 @@ def spectraplex(order: int, draw: Draw) -> Vector:
     trace, products, two = ball_sum(dot(row, row) for row in rows), gram(rows), arb(2).sqrt()
     return [
         size * (products[i][j] if i == j else two * products[i][j]) / trace
-        for i in range(order)
-        for j in range(i, order)
+        for i, j in itertools.combinations_with_replacement(range(order), 2)
     ]
 
 
 def psd_box(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix of diagonal <= 1 (X-PSDBOX): svec of S R S, S_ii = U_i^(1 / (d + 1))."""
     scales = [value.root(order + 1) for value in draw.uniforms(order)]
-    above = iter(correlations(order, draw) if order > 1 else [])
-    two = arb(2).sqrt()
+    above, two = iter(correlations(order, draw) if order > 1 else []), arb(2).sqrt()
     return [
         scales[i] * scales[i] if i == j else two * scales[i] * scales[j] * next(above)
-        for i in range(order)
-        for j in range(i, order)
+        for i, j in itertools.combinations_with_replacement(range(order), 2)
     ]
 
 
@@ -220,7 +217,6 @@ NO_EXACT_POINTS: dict[type[Body], str] = dict.fromkeys(
 )
 
 #: Largest p of an l_p ball: for far larger p, powers x^p leave the range of exponents of an `arb`.
-#: Above it, a box differs from the ball by less than 1 part in 10^4 in up to 10^40 dimensions.
 LARGEST_EXPONENT = 2.0**20
 
 
@@ -284,12 +280,10 @@ def _box(body: bodies.Box) -> Computable:
     lower, upper = dyadic(body.lower), dyadic(body.upper)
 
     def point(draw: Draw) -> Vector:
-        heights = draw.uniforms(len(lower))
         # If a == b, return a itself: if a is the midpoint of two points of the output grid, no
         # precision would decide the rounding of a ball of positive radius around a.
-        return [
-            a if a == b else a + (b - a) * u for a, b, u in zip(lower, upper, heights, strict=True)
-        ]
+        sides = zip(lower, upper, draw.uniforms(len(lower)), strict=True)
+        return [a if a == b else a + (b - a) * u for a, b, u in sides]
 
     return point
 
@@ -327,8 +321,7 @@ def _symmetrised_box(body: bodies.SymmetrisedBox) -> Computable:
 def _simplex(body: bodies.Simplex) -> Computable:
     count = len(body.vertices)
     if count == 1:
-        vertex = dyadic(body.vertices[0])
-        return lambda _: vertex
+        return lambda _: dyadic(body.vertices[0])
     return composed(linear_map(body.vertices.T), lambda draw: dirichlet(count, 2, draw))
 
 
@@ -360,18 +353,14 @@ def _triangulated(body: bodies.TriangulatedPolytope) -> Computable:
     """A uniform point of a simplex conv(0, v_1, .., v_r) drawn in proportion to its volume."""
     cones = body.whole_cones
     if cones is None:
-        reason = (
-            "an entry of a vertex is not a whole number, 0 is not an interior point, or no cut "
-            "into simplices is proved"
-        )
+        reason = "an entry of a vertex is not a whole number, or no cut into simplices is proved"
         raise NoExactPath(body, reason)
     ends, order = list(accumulate(cones.volumes)), body.dimension
     corners = cones.points[cones.cones].tolist()
 
     def point(draw: Draw) -> Vector:
         chosen = corners[bisect_right(ends, whole_number(ends[-1], draw))]
-        # Leave out the weight of the vertex 0, which adds nothing.
-        weights = dirichlet(order + 1, 2, draw)[:order]
+        weights = dirichlet(order + 1, 2, draw)[:order]  # without that of the vertex 0
         return combined(weights, chosen)
 
     return point

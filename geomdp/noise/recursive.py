@@ -47,10 +47,7 @@ class NoiseBody:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
-
-    The energy of a level is the expected squared length of its noise Z at epsilon = 1.
-    """
+    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V."""
 
     #: The K-norm body in R^D.
     source: NoiseBody
@@ -93,10 +90,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the decomposition: K-norm noise on all of the subspace W that remains (`stop`).
-
-    Or noise on a subspace V of W (`split`); the next stage then treats its complement in W.
-    """
+    """K-norm noise on all of the subspace W that remains (`stop`), or on a part of it (`split`)."""
 
     stop: Level
     split: Level | None
@@ -119,7 +113,7 @@ class RecursiveNoise:
     Parameters
     ----------
     levels : sequence of Level
-        At least one `Level`: K-norm noise in one subspace; the V_i are orthogonal to each other.
+        At least one `Level`: K-norm noise in one of the subspaces.
     epsilon : float
         Total privacy loss, finite and above 0.
     body : Body, optional
@@ -139,8 +133,6 @@ class RecursiveNoise:
     ...     gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
     ... )
     >>> noise = gd.noise.RecursiveNoise(levels, epsilon=1.0)
-    >>> noise
-    RecursiveNoise(dimensions (2, 2), epsilon=1)
     >>> noise.split.round(3).tolist()
     [0.094, 0.906]
     """
@@ -219,11 +211,9 @@ class RecursiveNoise:
         return np.diag(self.covariance()).copy()
 
     def second_moment(self) -> Estimate:
-        """sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
-
-        Exact if the A_i are exact. Estimated A_i can be correlated, as all come from one public
-        stream. So standard errors, for an upper bound, and the ends of intervals are added.
-        """
+        """sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT)."""
+        # Estimated A_i can be correlated, as all come from one public stream. So standard errors,
+        # for an upper bound, and the ends of intervals are added.
         energies = [level.energy for level in self.levels]
         numbers = np.array([[each.value, each.stderr, *each.interval] for each in energies])
         value, stderr, low, high = (numbers / self.split[:, None] ** 2).sum(axis=0).tolist()
@@ -232,8 +222,7 @@ class RecursiveNoise:
     def log_density(self, points: FloatArray) -> FloatArray:
         """The sum over the levels; -inf outside of the sum of all V_i.
 
-        The body of each level needs a gauge and a volume in closed form. ``ValueError`` if a
-        level is a projection of K-norm noise: its density has no closed form.
+        ``ValueError`` if a level projects K-norm noise: its density has no closed form.
         """
         points = batch(points, self.dimension, "points")
         parts = [part.log_density(points @ onto) for part, onto in self._intrinsic()]
@@ -244,19 +233,16 @@ class RecursiveNoise:
 
         Both must lie in the sum of all V_i (not checked); ``ValueError`` as in `log_density`.
         """
-        levels = self._intrinsic()
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")
+        levels = self._intrinsic()
         ratios = [part.log_density_ratio(points @ onto, shifts @ onto) for part, onto in levels]
         return np.asarray(np.sum(ratios, axis=0))
 
     def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
         """K-norm noise and span (m, D) of each level; ``ValueError`` as in `log_density`."""
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
-            raise ValueError(
-                "levels must not project K-norm noise on a smaller subspace, because the density "
-                "of the projection has no closed form"
-            )
+            raise ValueError("levels must not project K-norm noise: it then has no closed density")
         return [
             (part, level.basis @ level.keep)
             for part, level in zip(self.parts, self.levels, strict=True)
@@ -273,10 +259,10 @@ def _exact_recursive(noise: RecursiveNoise) -> Numbers:
 
 
 def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
-    """The levels with the least `energy_of`, over all stages at which the recursion can stop.
+    """The levels with the least energy, E ||Z||_2^2, over all stages at which one can stop.
 
-    A stop at stage l gives the splits of the earlier stages, and K-norm noise on the subspace that
-    remains. For l = 1 this is plain K-norm noise, whose `energy_of` is never smaller.
+    A stop gives the splits of the earlier stages, and K-norm noise on the subspace that remains; at
+    the first stage this is plain K-norm noise.
 
     Examples
     --------
@@ -335,19 +321,10 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     variance span V, and the others the next W, until W has dimension 1. All V are orthogonal. A
     body of dimension r has at most floor(log2 r) + 1 stages.
 
-    Unless `exact` is set, shadows without an exact sampler are sampled by Markov chains. A shadow
-    with neither `chord` nor `gauge` is first enclosed in an intersection of slabs (X-OUT).
-    ``ValueError`` if K is not known to be symmetric, or is the single point 0, or if `exact` is set
-    and K lacks an exact sampler or an exact second moment.
-
-    Parameters
-    ----------
-    body : Body
-        K in R^m, symmetric, possibly lower-dimensional.
-    variant : Variant
-        Which noise the levels add in their subspaces.
-    exact : bool
-        Whether to end the recursion before a shadow that has no exact sampler or second moment.
+    If `exact` is set, the recursion ends before a shadow that has no exact sampler or second
+    moment. Else shadows without them are sampled by Markov chains; one with neither `chord` nor
+    `gauge` is first enclosed in an intersection of slabs (X-OUT). ``ValueError`` if K is not known
+    to be symmetric, or is the single point 0, or if `exact` is set and K itself lacks them.
 
     References
     ----------

@@ -44,8 +44,7 @@ from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 #: A true answer as an exact rational number. A float is taken as exact.
 ExactNumber = int | float | Fraction
 
-#: Number of variables that are drawn together, as a block: asking the operating system for random
-#: bytes takes longer than a logarithm.
+#: Number of variables that are drawn together, as a block.
 BLOCK = 128
 #: Bound on the float64 error of (x + b z) - (T + b' z') relative to the sum of the moduli of the
 #: four terms, for Laplace variables z and z'. Each term has an error of at most 3 units of 2^-53
@@ -163,8 +162,7 @@ class NoisyValues:
         gaps = self._near[begin:] - threshold.near
         # Skip values that are certainly below the threshold: NaN is not, its comparison is False.
         below = gaps < -(self._margins[begin:] + threshold.margin)
-        for place in np.flatnonzero(~below) + begin:
-            i = int(place)
+        for i in (np.flatnonzero(~below) + begin).tolist():
             if threshold.reached_by(self._values[i], self._scale, self._numbers[i]):
                 return i
         return len(self._values)
@@ -193,24 +191,20 @@ class Perturbation:
     sample: Callable[[np.random.Generator, int], FloatArray]
 
 
-def _near_gumbels(count: int) -> NearVector:
+def _near_gumbels(words: Words) -> Near:
     """Gumbel variables -ln E with E = -ln U, in float64 with error bounds."""
-
-    def evaluate(words: Words) -> Near:
-        size, off = minus_log(words)
-        # An error `off` of E causes one of at most off / (E - off), which is doubled for rounding.
-        errors = np.where(size > 2 * off, off / (size - off) * 2 + LOG_ERROR, np.inf)
-        return -near_log(size), errors
-
-    return NearVector(count, evaluate)
-
-
-def _gumbels(count: int, draw: Draw) -> Vector:
-    return [-value.log() for value in exponentials(count, draw)]
+    size, off = minus_log(words)
+    # An error `off` of E causes one of at most off / (E - off), which is doubled for rounding.
+    errors = np.where(size > 2 * off, off / (size - off) * 2 + LOG_ERROR, np.inf)
+    return -near_log(size), errors
 
 
 #: -ln E for exponential E. With this noise the choice is the exponential mechanism.
-GUMBEL = Perturbation(_gumbels, _near_gumbels, lambda rng, k: rng.gumbel(size=k))
+GUMBEL = Perturbation(
+    lambda count, draw: [-value.log() for value in exponentials(count, draw)],
+    partial(NearVector, evaluate=_near_gumbels),
+    lambda rng, k: rng.gumbel(size=k),
+)
 #: -ln U for uniform U.
 EXPONENTIAL = Perturbation(
     exponentials,

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
+from geomdp._numerics.linalg import row_blocks
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies import TableMoments
 from geomdp.noise.points import (
@@ -58,9 +59,8 @@ def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
     entries = np.ascontiguousarray(cells.transpose(1, 2, 0))
     pairs, triples = inequalities(tuple(starts))
     total = np.maximum(-entries[*pairs], 0.0).sum(axis=0)
-    step = max(1, BLOCK // max(1, len(cells)))
-    for start in range(0, triples.shape[1], step):
-        first, *others = _triangles(entries, triples[:, start : start + step])
+    for part in row_blocks(triples.shape[1], len(cells), BLOCK):
+        first, *others = _triangles(entries, triples[:, part])
         amounts = np.maximum(first, 0.0)
         for other in others:
             amounts += np.maximum(other, 0.0)
@@ -98,13 +98,9 @@ def inequalities(starts: tuple[int, ...]) -> tuple[IntArray, IntArray]:
 # covers products of errors, as every error is below `LARGEST_ERROR`; else the total error is set to
 # infinity.
 
-#: Logarithms are taken of uniform numbers U. A try with U or 1 - U below this number stays open.
-LEAST_UNIFORM = 2.0**-30
-#: Largest error of an intermediate result, see above.
-LARGEST_ERROR = 2.0**-20
-#: A try with a product of uniform numbers below this number stays open, because the product may
-#: underflow.
-LEAST_PRODUCT = 2.0**-1000
+#: A try stays open if U or 1 - U is below this number, for a uniform U whose logarithm is taken, or
+#: a product of such numbers, which may underflow, below the second; or for a larger error.
+LEAST_UNIFORM, LEAST_PRODUCT, LARGEST_ERROR = 2.0**-30, 2.0**-1000, 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +140,7 @@ class TryShape:
         places, first = Places(), 0
         for count in self.levels:
             for row in range(first, first + count - 1):
-                places.add_gaussians(row)
-                places.add_half_gamma(self.order + 1 - row, places.chi)
+                places.add_row(row, self.order)
             for _ in range(count):
                 places.add_half_gamma(self.order - count + 3, places.parts)
             first += count - 1
@@ -201,11 +196,13 @@ class Places:
         self.chi: list[tuple[int, int]] = []
         self.parts: list[tuple[int, int]] = []
 
-    def add_gaussians(self, row: int) -> None:
+    def add_row(self, row: int, order: int) -> None:
+        """Add the numbers of `points.bartlett_row`."""
         pairs = (row + 1) // 2
         radii = range(self.count, self.count + pairs)
         self.pairs += [(row, 2 * i, radius, radius + pairs) for i, radius in enumerate(radii)]
         self.count += 2 * pairs
+        self.add_half_gamma(order + 1 - row, self.chi)
 
     def add_half_gamma(self, twice_shape: int, group: list[tuple[int, int]]) -> None:
         """Add a variable of `points.half_gamma`, which is exponential for `twice_shape` = 2."""
@@ -277,8 +274,7 @@ def factor_places(order: int) -> Places:
     """The numbers of `points.bartlett_factor`, a factor (P, P) for P = `order`, in their order."""
     places = Places()
     for row in range(order):
-        places.add_gaussians(row)
-        places.add_half_gamma(order + 1 - row, places.chi)
+        places.add_row(row, order)
     return places
 
 
@@ -327,7 +323,7 @@ def _orthonormal(rows: FloatArray, error: FloatArray) -> Near:
 def _vectors(
     parts: FloatArray, parts_error: FloatArray, frame: FloatArray, frame_error: FloatArray
 ) -> Near:
-    """Vectors (b, l, 1 + P) for the l levels of a column, as in `points`, and error bounds (b,).
+    """Vectors (b, l, 1 + P) for the l levels of a column, and error bounds (b,).
 
     The entries of C are products of shares and of roots of quotients of sums of shares, so relative
     errors add up. In row a, the sum of |C_ak| over the q columns is at most q^(1/2) / 2.
@@ -352,8 +348,7 @@ def _vectors(
 # l - 1 over all columns. The squared length and the first coordinate of y_a are both the share m_a
 # of the level. The inner products of the vectors of two columns form their two-way table.
 
-#: Number of tries that are evaluated together: in the first batch, and in each later batch. A point
-#: takes fewer than two tries on average, or a hundred, if the cut leaves a hundredth of the volume.
+#: Number of tries that are evaluated together: in the first batch, and in each later batch.
 FIRST_TRIES, MORE_TRIES = 16, 64
 #: For tries with at most this many uniform numbers, balls are faster than arrays of float64.
 FEW_NUMBERS = 64
