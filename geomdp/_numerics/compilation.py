@@ -16,8 +16,7 @@ logger = logging.getLogger("geomdp.compilation")
 class _Announcement(Listener):
     """Logs one line before the first compilation; nothing if all functions are in numba's cache."""
 
-    def __init__(self) -> None:
-        self._said = False
+    _said = False
 
     def on_start(self, event: Event) -> None:
         del event
@@ -81,8 +80,7 @@ def corner_sum(values: FloatArray, levels: IntArray) -> None:
 #: The inner cube has the last 12 coordinates of the cube, or all coordinates if d < 12. A table of
 #: 2^12 numbers takes 32 KB and fits in the fastest cache.
 INNER = 12
-#: The table of the inner cube is a grid with 2^LINE columns, or 2^d columns if d < LINE. For each
-#: column, the smallest and the largest value so far are kept.
+#: The table of the inner cube is a grid with 2^LINE columns, or 2^d columns if d < LINE.
 LINE = 6
 #: Number of rows of the grid that `_ends` compares at a time, to load extremes less often.
 ROWS = 4

@@ -49,13 +49,11 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, A
 
 def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
     with archive.open(member) as file:
-        read_header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }.get(np.lib.format.read_magic(file))
-        if read_header is None:
-            raise ValueError(f"{member} must be an array file of version 1.0 or 2.0")
-        shape, _, dtype = read_header(file)
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"{member} must be an array file of version 1.0 or 2.0, got {version}")
+        one, two = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+        shape, _, dtype = (one if version == (1, 0) else two)(file)
         # numpy allocates the size that the header states, even if the file holds fewer bytes.
         if math.prod(shape) * dtype.itemsize > archive.getinfo(member).file_size:
             raise ValueError(f"{member} must be as long as its header says, but it is shorter")

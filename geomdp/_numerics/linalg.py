@@ -13,8 +13,7 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array
 
 #: A singular value counts as zero if it is at most this share of the largest one, or of the largest
-#: number from which it was computed; this gives dimensions of hulls and ranks. For 2^20 points,
-#: rounding turns a true zero into a share of up to 1e-13. The value is that of
+#: number from which it was computed (for 2^20 points, rounding gives up to 1e-13). It equals
 #: `MEMBERSHIP_TOLERANCE`, so a body counts as flat if it is thinner than `contains` can tell.
 RANK_TOLERANCE = 1e-9
 #: An affine hull in R^m is found from blocks of this many points, or of 2 m points if that is more.
@@ -60,10 +59,10 @@ def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
 
 @dataclass(frozen=True)
 class AffineHull:
-    """The affine subspace {offset + basis @ c : c in R^r} of R^m."""
+    """The affine subspace {offset + basis @ c : c in R^r} of R^m; orthonormal columns (m, r)."""
 
-    offset: FloatArray  # (m,): a point of the subspace
-    basis: FloatArray  # (m, r): orthonormal columns that span its directions; r may be 0
+    offset: FloatArray
+    basis: FloatArray
 
     @property
     def ambient(self) -> int:
@@ -87,16 +86,13 @@ class AffineHull:
         centred = points[:0]
         # A matrix and the triangular factor T of its QR decomposition have the same right singular
         # vectors. T is updated by blocks of at least 2 m rows: O(N m^2) in all.
-        rows = max(HULL_ROWS, 2 * ambient)
-        for start in range(0, n_points, rows):
-            centred = np.vstack([centred, points[start : start + rows] - offset])
+        for rows in row_blocks(n_points, 1, max(HULL_ROWS, 2 * ambient)):
+            centred = np.vstack([centred, points[rows] - offset])
             if len(centred) > ambient:
                 centred = np.asarray(np.linalg.qr(centred, mode="r"))
-        _, singular, rows = np.linalg.svd(centred, full_matrices=False)
+        _, singular, axes = np.linalg.svd(centred, full_matrices=False)
         rank = int(significant(singular, float(np.abs(points).max(initial=0.0))).sum())
-        if rank == points.shape[1]:
-            return cls(offset, np.eye(rank))
-        return cls(offset, np.ascontiguousarray(rows[:rank].T))
+        return cls(offset, np.eye(rank) if rank == ambient else np.ascontiguousarray(axes[:rank].T))
 
     def coordinates(self, points: FloatArray) -> FloatArray:
         """Coordinates (b, r) of the orthogonal projections of `points` (b, m) on the subspace."""
@@ -180,12 +176,10 @@ def spread(cells: FloatArray, live: BoolArray) -> FloatArray:
 
 def zero_sum_basis(size: int) -> FloatArray:
     """Orthonormal Helmert contrasts (size, size - 1): column j compares entries 0..j with j + 1."""
-    basis = np.zeros((size, size - 1))
-    for j in range(1, size):
-        # Column j - 1 is (1, ..., 1, -j, 0, ...), divided by its norm (j + j^2)^(1/2).
-        basis[:j, j - 1] = 1 / math.sqrt(j * (j + 1))
-        basis[j, j - 1] = -j / math.sqrt(j * (j + 1))
-    return basis
+    j = np.arange(1.0, size)
+    # Column j - 1 is (1, ..., 1, -j, 0, ...), divided by its norm (j + j^2)^(1/2).
+    ones = np.triu(np.ones((size, size - 1)))
+    return np.asarray((ones - np.eye(size, size - 1, -1) * j) / np.sqrt(j * (j + 1)))
 
 
 #: Maps the rows of an array (b, m) of differences to an array (b,) of their norms.

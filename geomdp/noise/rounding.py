@@ -121,8 +121,7 @@ class Draw:
 
         Only the first words are used, so each x is the same at every precision.
         """
-        first = self._next
-        (words,) = self._bits.words(first, first + count, 1)
+        (words,) = self._bits.words(self._next, self._next + count, 1)
         return np.array(words, dtype=np.float64) * 2.0**-WORD_BITS
 
     def skip(self, count: int) -> None:
@@ -158,9 +157,8 @@ Near = tuple[FloatArray, FloatArray]
 
 Result = TypeVar("Result")
 
-#: Number of words of each uniform number at the first evaluation: 124 bits. A coordinate of
-#: standard deviation s is then known to about 2^-110 s. On a grid of s / 1024, about one coordinate
-#: in 2^99 is left undecided.
+#: Number of words of each uniform number at the first evaluation: 124 bits. On a grid of s / 1024,
+#: for a standard deviation s, about one coordinate in 2^99 is left undecided.
 FIRST_WORDS = 2
 #: Number of words at the last evaluation: 15872 bits. Grids finer than about 2^-15000 standard
 #: deviations would need more, and no number suffices if a coordinate is exactly half-way between
@@ -179,8 +177,7 @@ class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExha
     def __init__(self) -> None:
         super().__init__(
             f"the rounding of a draw is not decided by {LAST_WORDS * WORD_BITS} bits: the grid is "
-            "too fine for that precision, or a coordinate is half-way between two grid points with "
-            "positive probability"
+            "too fine, or a coordinate is half-way between two grid points"
         )
 
 
@@ -459,12 +456,11 @@ def exact_numbers(noise: Noise) -> Numbers:
 
 
 class Rounded:
-    """Independent random vectors, drawn with correct rounding to multiples of 2^-grid.
+    """Independent random vectors, drawn with correct rounding to multiples of 2^-grid, halves up.
 
-    Halves are rounded up. If the true sums S are multiples of 2^-grid, S plus the draw is the
-    rounding of S + Z, so it is post-processing of the mechanism with real-valued noise, and its
-    guarantee holds for the computed numbers. Neither the draw nor its running time and random bits
-    depend on records.
+    If the true sums S are multiples of 2^-grid, S plus the draw is the rounding of S + Z, so it is
+    post-processing of the mechanism with real-valued noise, and its guarantee holds for the
+    computed numbers. Neither the draw nor its running time and random bits depend on records.
     """
 
     def __init__(self, parts: Sequence[Numbers], grid: int) -> None:
