@@ -16,7 +16,7 @@ import geomdp.bodies as gb
 from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray
 from geomdp.bodies.sensitivity import WorkloadPolytope
-from geomdp.bodies.symmetrised import Shifted, SymmetricHull
+from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.workloads import Marginals, MarginalTables, Parities
 
 #: Relative accuracy that a body of each kind promises.
@@ -221,8 +221,6 @@ BODIES: tuple[BodyCase, ...] = (
              spread=1.2),
     BodyCase("scaled flat polytope", lambda s: gb.Scaled(gb.VPolytope(SIGNS @ TALL.T), 3 * s), 3,
              LISTED + " gauge facets", LINEAR_PROGRAM),
-    BodyCase("shifted", lambda s: Shifted(gb.Ball(3, s), s * np.array([0.2, -0.3, 0.4])), 3,
-             NO_GAUGE, volume=4 * math.pi / 3, spread=3 / 5 + 0.29, width=MU_3),
     BodyCase("difference of a Gaussian polytope",
              lambda s: gb.Difference(gb.VPolytope(s * gaussian(12, 3))), 3,
              "support gauge facets cvxpy_constraints", LINEAR_PROGRAM),
@@ -256,9 +254,9 @@ BODIES: tuple[BodyCase, ...] = (
         LINEAR_PROGRAM,
     ),
     BodyCase(
-        "lopsided box cut by a shifted ball",
+        "lopsided box cut by a triangle",
         lambda s: gb.Intersection(
-            [gb.Box([-s, -s], [2 * s, s]), Shifted(gb.Ball(2, s), np.array([0.5 * s, 0]))]
+            [gb.Box([-s, -s], [2 * s, s]), gb.Simplex(s * np.array([[0, 0], [3, 1], [3, -1.0]]))]
         ),
         2,
         "cvxpy_constraints",

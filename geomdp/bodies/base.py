@@ -10,7 +10,7 @@ verb              derived from
 support           `extreme_point`: <u, x*(u)>
 breadth           `support` at u and -u
 contains          `gauge` <= 1, if 0 is in the relative interior; `project`: distance 0
-gauge             `facets`; `chord` through 0, if the body contains 0
+gauge             `facets`
 separate          `facets`; `project`: the halfspace at the nearest point
 chord             `contains`: bisection up to the length 2 `radius`, to 1e-12 of this length
 radius            `support` along the axes: half diagonal of a box centred at 0 (an upper bound)
@@ -392,15 +392,7 @@ class Body(abc.ABC):
         """Gauge ||x||_K = min{t >= 0 : x in tK} of each row x of `points`; inf if no t exists."""
         if self.implements(Body.facets):
             return self.facets(points).gauges
-        if not self.implements(Body.chord):
-            raise MissingOracle(self, "gauge", "chord")
-        if not self.contains(np.zeros((1, self.dimension)))[0]:
-            raise ValueError(f"{self!r} has no gauge, because it does not contain 0")
-        result, moving = np.zeros(len(points)), points.any(axis=1)
-        _, high = self.chord(np.zeros_like(points[moving]), points[moving])
-        with np.errstate(divide="ignore"):
-            result[moving] = 1.0 / np.maximum(high, 0.0)
-        return result
+        raise MissingOracle(self, "gauge", "facets")
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether each row of `points` is in K, up to `tolerance` relative to the size of K."""

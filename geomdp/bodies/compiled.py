@@ -1,5 +1,5 @@
-"""Compiled code: largest values of linear functions on correlation matrices, draws of tables, the
-mean and squared norms of points, and pivots from facet to facet.
+"""Compiled code: largest values of linear functions on correlation matrices, draws of tables, and
+pivots from facet to facet.
 """
 
 from __future__ import annotations
@@ -235,20 +235,6 @@ def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
                     if total > limit:
                         break
             accepted = total <= limit
-
-
-@numba.njit(cache=True, fastmath=SUMS)
-def mean_and_squares(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean (d,) and squared norms (N,) of the rows of `points` (N, d); each row is read once."""
-    count, size = points.shape
-    total, squares = np.zeros(size), np.empty(count)
-    for i in range(count):
-        row, square = points[i], 0.0
-        for j in range(size):
-            total[j] += row[j]
-            square += row[j] * row[j]
-        squares[i] = square
-    return total / count, squares
 
 
 # Simplex pivots from facet to facet of conv(+-v_i) or conv(v_i), for `ray_shooting`. A facet is

@@ -41,14 +41,12 @@ class VertexColumns(Columns):
     """A body with listed vertices s_j (N, m); `matrix` is A (d, m), or None for the identity."""
 
     def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
-        # Compiled code is slow to import.
-        from geomdp.bodies.compiled import mean_and_squares
-
         self._originals = np.ascontiguousarray(vertices)
         self._images = self._originals
         if matrix is not None:
             self._images = np.ascontiguousarray(vertices @ matrix.T)
-        self.centre, squares = mean_and_squares(self._images)
+        self.centre = self._images.mean(axis=0)
+        squares = np.einsum("nd,nd->n", self._images, self._images)
         farthest = int(np.argmax(squares - 2 * (self._images @ self.centre)))
         self.scale = float(np.linalg.norm(self._images[farthest] - self.centre))
 

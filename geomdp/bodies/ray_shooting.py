@@ -37,7 +37,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, off_span
@@ -79,18 +78,8 @@ class RayShooter:
 
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
-        """A shooter for the hull of the rows (N, m); ``ValueError`` if 0 is not in its interior."""
+        """A shooter for the hull of the rows (N, m), which must have 0 in the interior."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
-        centre = columns.mean(axis=0)
-        if np.linalg.norm(centre) > DEGENERATE:
-            # 0 is inside if the ray from the mean, which is inside, leaves the hull beyond t = 1.
-            about_centre = cls(*whitened(columns - centre), lower=np.inf, section=False)
-            leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
-            if leaves <= 1 + RANK_TOLERANCE:
-                raise ValueError(
-                    "vertices must surround 0: the ray from their mean, which reaches 0 at t = 1, "
-                    f"leaves their hull at t = {leaves:g}"
-                )
         return cls(columns, whitening, lower=np.inf, section=False)
 
     @classmethod

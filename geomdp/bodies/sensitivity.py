@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks, svec
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks
 from geomdp._typing import FloatArray
 from geomdp._validation import require_type
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
@@ -425,8 +425,7 @@ def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
         invariant = invariant.body
     if not (isinstance(invariant, SymmetricSpectral) and isinstance(neighbours, SymmetricSpectral)):
         return None
-    points = svec(neighbours.orbits()[:, :, None] * np.eye(neighbours.d))
-    return _largest_gauge(body, points) * (1 + GAUGE_ERROR)
+    return _largest_gauge(body, neighbours.orbits()) * (1 + GAUGE_ERROR)
 
 
 def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> float:

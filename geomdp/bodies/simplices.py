@@ -191,18 +191,7 @@ class Simplex(BarycentricBody):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """Bounded by the facet of the smallest weight, or orthogonal to the affine hull."""
-        hull = self.affine_hull()
-        residual = point - hull.embed(hull.coordinates(point[None]))[0]
-        if np.linalg.norm(residual) > MEMBERSHIP_TOLERANCE * self.radius():
-            return Halfspace(residual, float(residual @ hull.offset))
-        weights = self._map.weights(point[None])[0]
-        lowest = int(weights.argmin())
-        if weights[lowest] >= -MEMBERSHIP_TOLERANCE:
-            return None
-        # The weight is 1 / (r + 1) + <slope, x - centre>, and at least 0 on the simplex.
-        slope = self._map.linear[lowest]
-        return Halfspace(-slope, 1 / len(weights) - float(slope @ self._map.centre))
+        return VPolytope(self.vertices).separate(point)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         weights = np.maximum(self._map.weights(points), 0.0)

@@ -53,9 +53,12 @@ class SymmetricSpectral(MatrixBody):
     def _bounds(self, above: Any, below: Any) -> list[Any]:
         """CVXPY constraints on the traces `above` and `below` of psd matrices with difference M."""
 
-    @abc.abstractmethod
     def orbits(self) -> FloatArray:
-        """Spectra (k, d), one for each orbit of extreme points under M -> V M V^T and M -> -M."""
+        """Points (2, D) of all orbits of extreme points under M -> V M V^T and M -> -M."""
+        ends = np.zeros((2, self.d))
+        ends[:, 0] = 1.0
+        ends[1, 1:2] = -1.0
+        return self.extreme_point(svec(ends[:, :, None] * np.eye(self.d)))
 
     def second_moment(self) -> FloatArray:
         """E svec(M) svec(M)^T = alpha I_D + beta e e^T, e = svec(I_d), from E tr(M^2) = alpha D +
@@ -132,10 +135,6 @@ class NuclearBall(SymmetricSpectral):
 
     def _moments(self) -> SpectralMoments:
         return nuclear_moments(self.d)
-
-    def orbits(self) -> FloatArray:
-        """Eigenvalues of e_1 e_1^T: up to sign, its orbit is the set of all extreme points."""
-        return np.eye(1, self.d)
 
     def radius(self) -> float:
         """Attained at every x x^T with ||x|| = 1."""
@@ -290,13 +289,6 @@ class SpectraplexDifference(SymmetricSpectral):
 
     def _moments(self) -> SpectralMoments:
         return difference_moments(self.d)
-
-    def orbits(self) -> FloatArray:
-        """Eigenvalues of e_1 e_1^T and of e_1 e_1^T - e_2 e_2^T; for d = 1, of e_1 e_1^T twice."""
-        spectra = np.zeros((2, self.d))
-        spectra[:, 0] = 1.0
-        spectra[1, 1:2] = -1.0
-        return spectra
 
     def radius(self) -> float:
         """sqrt(2), attained at v v^T - w w^T with orthogonal unit vectors v, w; 1 for d = 1."""

@@ -1,4 +1,4 @@
-"""The difference body and the symmetric hull of any body, and scaled and shifted bodies."""
+"""The difference body and the symmetric hull of any body, and scaled bodies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from geomdp.bodies.base import (
     Verb,
     checked_body,
     cp,
-    freeze,
 )
 from geomdp.bodies.ray_shooting import RayShooter, VertexGauge
 
@@ -66,16 +65,13 @@ class Symmetrised(OfBody):
     def _shooter(self, points: FloatArray) -> RayShooter:
         """The ray shooter for this body, if K is the hull of the points with these coordinates."""
 
-    def _frame(self) -> AffineHull:
-        return self.affine_hull()
-
     @cached_property
     def _gauge(self) -> VertexGauge:
-        frame = self._frame()
         if not self.body.implements(Body.vertex_list):
             raise MissingOracle(self, "gauge", "listed vertices of K")
-        points = frame.coordinates(self.body.vertex_list())
-        return VertexGauge(frame.basis, lambda: self._shooter(points))
+        basis = self.affine_hull().basis
+        points = self.body.vertex_list() @ basis
+        return VertexGauge(basis, lambda: self._shooter(points))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         return self.facets(points).gauges
@@ -123,9 +119,6 @@ class Difference(Symmetrised):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.body.extreme_point(directions) - self.body.extreme_point(-directions)
-
-    def _frame(self) -> AffineHull:
-        return self.body.affine_hull()
 
     def radius(self) -> float:
         """An upper bound."""
@@ -192,78 +185,7 @@ class SymmetricHull(Symmetrised):
 
 
 @dataclass(frozen=True, eq=False)
-class Moved(OfBody):
-    """Base class of `Scaled` and `Shifted`."""
-
-    @property
-    def _factor(self) -> float:
-        """By what all lengths are multiplied."""
-        return 1.0
-
-    @abc.abstractmethod
-    def _out(self, points: FloatArray) -> FloatArray:
-        """The images of `points`."""
-
-    @abc.abstractmethod
-    def _into(self, points: Any) -> Any:
-        """The preimages of `points`, an array or a CVXPY expression."""
-
-    @abc.abstractmethod
-    def _raised(self, heights: Any, directions: FloatArray) -> Any:
-        """The support function, if that of K is `heights` in these `directions`."""
-
-    def implements(self, verb: Verb) -> bool:
-        return self.body.implements(verb)
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        return np.asarray(self._raised(self.body.support(directions), directions))
-
-    def breadth(self, directions: FloatArray) -> FloatArray:
-        return self._factor * self.body.breadth(directions)
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        return self._out(self.body.extreme_point(directions))
-
-    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        return self.body.contains(self._into(points), tolerance)
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        found = self.body.separate(self._into(point))
-        if found is None:
-            return None
-        return Halfspace(found.normal, float(self._raised(found.offset, found.normal)))
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.body.chord(self._into(points), directions / self._factor)
-
-    def project(self, points: FloatArray) -> FloatArray:
-        return self._out(self.body.project(self._into(points)))
-
-    def half_diameter(self) -> float:
-        return self._factor * self.body.half_diameter()
-
-    def affine_hull(self) -> AffineHull:
-        hull = self.body.affine_hull()
-        return AffineHull(self._out(hull.offset), hull.basis)
-
-    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        return self._out(self.body.sample_uniform(n, rng))
-
-    def centroid(self) -> FloatArray:
-        return self._out(self.body.centroid())
-
-    def vertex_list(self) -> FloatArray:
-        return self._out(self.body.vertex_list())
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        return self.body.cvxpy_constraints(self._into(variable))
-
-    def width_rule(self) -> tuple[float, Body]:
-        return self._factor, self.body
-
-
-@dataclass(frozen=True, eq=False)
-class Scaled(Moved):
+class Scaled(OfBody):
     """The body {factor x : x in K}.
 
     Verbs use the same verbs of K. Support functions, points, radii and Gaussian widths of K are
@@ -294,22 +216,20 @@ class Scaled(Moved):
         return f"{self.factor:g} times {self.body!r}"
 
     @property
-    def _factor(self) -> float:
-        return self.factor
-
-    def _out(self, points: FloatArray) -> FloatArray:
-        return self.factor * points
-
-    def _into(self, points: Any) -> Any:
-        return points / self.factor
-
-    def _raised(self, heights: Any, directions: FloatArray) -> Any:
-        del directions
-        return self.factor * heights
-
-    @property
     def symmetric(self) -> bool:
         return self.body.symmetric
+
+    def implements(self, verb: Verb) -> bool:
+        return self.body.implements(verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return self.factor * self.body.support(directions)
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        return self.factor * self.body.breadth(directions)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        return self.factor * self.body.extreme_point(directions)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         return self.body.gauge(points) / self.factor
@@ -318,8 +238,34 @@ class Scaled(Moved):
         found = self.body.facets(points)
         return Facets(found.gauges / self.factor, found.normals / self.factor)
 
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        return self.body.contains(points / self.factor, tolerance)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        found = self.body.separate(point / self.factor)
+        return None if found is None else Halfspace(found.normal, self.factor * found.offset)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.body.chord(points / self.factor, directions / self.factor)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        return self.factor * self.body.project(points / self.factor)
+
     def radius(self) -> float:
         return self.factor * self.body.radius()
+
+    def half_diameter(self) -> float:
+        return self.factor * self.body.half_diameter()
+
+    def affine_hull(self) -> AffineHull:
+        hull = self.body.affine_hull()
+        return AffineHull(self.factor * hull.offset, hull.basis)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return self.factor * self.body.sample_uniform(n, rng)
+
+    def centroid(self) -> FloatArray:
+        return self.factor * self.body.centroid()
 
     def second_moment(self) -> FloatArray:
         return self.factor**2 * self.body.second_moment()
@@ -327,6 +273,12 @@ class Scaled(Moved):
     def volume(self) -> float:
         rank = self.body.affine_hull().dimension
         return math.exp(math.log(self.body.volume()) + rank * math.log(self.factor))
+
+    def vertex_list(self) -> FloatArray:
+        return self.factor * self.body.vertex_list()
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return self.body.cvxpy_constraints(variable / self.factor)
 
     def difference(self) -> Body:
         return Scaled(difference_body(self.body), self.factor)
@@ -338,6 +290,9 @@ class Scaled(Moved):
         inner = self.body.linear_image(matrix)
         return None if inner is None else Scaled(inner, self.factor)
 
+    def width_rule(self) -> tuple[float, Body]:
+        return self.factor, self.body
+
     def largest_gauge(self, support: SupportFunction) -> float | None:
         inner = self.body.largest_gauge(support)
         return None if inner is None else inner / self.factor
@@ -345,55 +300,6 @@ class Scaled(Moved):
     def gauge_bound(self, l1: float, l2: float) -> float | None:
         inner = self.body.gauge_bound(l1, l2)
         return None if inner is None else inner / self.factor
-
-
-@dataclass(frozen=True, eq=False)
-class Shifted(Moved):
-    """The body K + offset; its gauge is derived from `chord`, because a shift changes gauges."""
-
-    offset: FloatArray
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        offset = freeze(self, "offset", ndim=1)
-        if offset.shape != (self.body.dimension,):
-            raise ValueError(f"offset must have shape ({self.body.dimension},), got {offset.shape}")
-
-    def _summary(self) -> str:
-        return f"a shift of {self.body!r}"
-
-    def _out(self, points: FloatArray) -> FloatArray:
-        return points + self.offset
-
-    def _into(self, points: Any) -> Any:
-        return points - self.offset
-
-    def _raised(self, heights: Any, directions: FloatArray) -> Any:
-        return heights + directions @ self.offset
-
-    @property
-    def symmetric(self) -> bool:
-        return self.body.symmetric and not self.offset.any()
-
-    def implements(self, verb: Verb) -> bool:
-        """False for `gauge` and `facets`, which depend on where 0 is in K."""
-        return verb not in (Body.gauge, Body.facets) and super().implements(verb)
-
-    def radius(self) -> float:
-        """An upper bound."""
-        return self.body.radius() + float(np.linalg.norm(self.offset))
-
-    def second_moment(self) -> FloatArray:
-        """S + c o^T + o c^T + o o^T; K has second moment S and centroid c, and o is the offset."""
-        cross = np.outer(self.body.centroid(), self.offset)
-        square = np.outer(self.offset, self.offset)
-        return np.asarray(self.body.second_moment() + cross + cross.T + square)
-
-    def volume(self) -> float:
-        return self.body.volume()
-
-    def difference(self) -> Body:
-        return difference_body(self.body)
 
 
 def difference_body(body: Body) -> Body:

@@ -18,7 +18,6 @@ from geomdp._validation import positive, require_type, vector
 from geomdp.bodies.base import Body, checked_body
 from geomdp.bodies.elliptope import Elliptope, TableMoments
 from geomdp.bodies.simplices import Simplex
-from geomdp.bodies.symmetrised import Shifted
 from geomdp.geometry.projection import Estimate
 from geomdp.noise.base import mean_estimate, scaled
 from geomdp.noise.points import (
@@ -367,10 +366,9 @@ def _of_cells(body: TableMoments, whole: bool, draw: Draw) -> Vector:
     return [x - 1 / arb(size) for x, size in zip(cells, sizes, strict=True)]
 
 
-def _lift(
-    noise: PairedNoise | ConeNoise, body: Body
-) -> tuple[Computable, LinearMap, Vector | None]:
-    """A uniform point of `body`, K itself or shifted, with its T and c; exact on cells."""
+def _lift(noise: PairedNoise | ConeNoise) -> tuple[Computable, LinearMap, Vector | None]:
+    """A uniform point of K, with its T and c; exact on cells."""
+    body = noise.body
     if isinstance(body, TableMoments) and noise.cells is not None:
         # Of a known number of records, even tables are public, and have no noise.
         whole = isinstance(noise, PairedNoise) or noise.constant is not None
@@ -380,10 +378,15 @@ def _lift(
     return uniform_point(body), to_answers, constant
 
 
+def _moved(point: Computable, centre: Vector, draw: Draw) -> Vector:
+    return [x - c for x, c in zip(point(draw), centre, strict=True)]
+
+
 @exact_numbers.register
 def _exact_cone(noise: ConeNoise) -> Numbers:
-    body = Shifted(noise.body, -noise.centre) if noise.centre.any() else noise.body
-    point, to_answers, constant = _lift(noise, body)
+    point, to_answers, constant = _lift(noise)
+    if noise.centre.any():
+        point = partial(_moved, point, dyadic(noise.centre))
     rate, shape = arb(noise.rate), noise.effective_dimension + 1
 
     def balls(draw: Draw) -> Vector:
@@ -399,7 +402,7 @@ def _exact_cone(noise: ConeNoise) -> Numbers:
 
 @exact_numbers.register
 def _exact_paired(noise: PairedNoise) -> Numbers:
-    point, to_answers, _ = _lift(noise, noise.body)
+    point, to_answers, _ = _lift(noise)
     epsilon, shape = arb(noise.epsilon), 2 * noise.body.dimension + 1
 
     def balls(draw: Draw) -> Vector:

@@ -17,7 +17,6 @@ from flint import arb, arb_mat
 from geomdp import bodies
 from geomdp._typing import FloatArray
 from geomdp.bodies import Body
-from geomdp.bodies.symmetrised import Shifted
 from geomdp.noise.rounding import (
     Computable,
     Draw,
@@ -376,12 +375,6 @@ def _product(body: bodies.Product) -> Computable:
 def _scaled(body: bodies.Scaled) -> Computable:
     inner, factor = uniform_point(body.body), arb(body.factor)
     return lambda draw: [factor * x for x in inner(draw)]
-
-
-@uniform_point.register
-def _shifted(body: Shifted) -> Computable:
-    inner, offset = uniform_point(body.body), dyadic(body.offset)
-    return lambda draw: [x + o for x, o in zip(inner(draw), offset, strict=True)]
 
 
 @uniform_point.register

@@ -10,7 +10,7 @@ import geomdp.bodies as gb
 from geomdp import bounds
 from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.bodies.sensitivity import WorkloadPolytope, check_contains_neighbours, shadow
-from geomdp.bodies.symmetrised import Shifted, SymmetricHull
+from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes
 from tests.catalogue import cube, gaussian
@@ -30,8 +30,6 @@ REFUSED = [
     (lambda: gb.Product([]), "at least one"),
     (lambda: gb.LinearImage(np.eye(2), gb.Ball(3)), "matrix must have shape"),
     (lambda: gb.LinearImage(np.zeros((0, 3)), gb.Ball(3)), "matrix must have shape"),
-    (lambda: Shifted(gb.Ball(3), [1, 2]), "offset must have shape"),
-    (lambda: Shifted(gb.Ball(3), [1, 2, np.inf]), "finite"),
     (lambda: gb.VPolytope(np.zeros((0, 3))), "shape"),
     (lambda: gb.VPolytope(np.zeros((3, 0))), "shape"),
     (lambda: gb.TriangulatedPolytope(np.zeros((0, 2))), "shape"),
@@ -81,7 +79,6 @@ REFUSED = [
             gb.TriangulatedPolytope(cube(2)),
         )
     ],
-    (lambda: Shifted(gb.Ball(2), [3, 0]).gauge(np.ones((1, 2))), "does not contain 0"),
     (lambda: gb.CvxBody(2, lambda x: [cp.norm(x - 3) <= 1]).gauge(np.ones((1, 2))), "has no gauge"),
     # Sets that are found to be no bodies at first use
     (lambda: gb.SlabBody(np.eye(2, 3), [1, 1]).gauge(np.ones((1, 3))), "span only 2"),
@@ -127,7 +124,6 @@ def test_sets_that_are_no_bodies_say_so_at_first_use(build, message, scale):
 
 #: Operations that take a body, beside those of `tests/hostile`.
 TAKERS = [
-    lambda body: Shifted(body, np.ones(3)),
     SymmetricHull,
     gb.difference_body,
     gb.symmetric_hull,

@@ -6,7 +6,7 @@ import pytest
 
 import geomdp.bodies as gb
 from geomdp.bodies.sensitivity import WorkloadPolytope, shadow
-from geomdp.bodies.symmetrised import Shifted, SymmetricHull
+from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.workloads import Parities
 from tests.catalogue import AROUND_0, CONIC_PROGRAM, TALL, cube, gaussian
 from tests.stats import ks_uniform, mean_agrees
@@ -30,13 +30,6 @@ def test_a_map_that_is_not_one_to_one_serves_only_what_it_can():
             call()
 
 
-def test_shifted_gauges_come_from_chords():
-    body = Shifted(gb.Box.centred([1, 1]), [0.5, 0])
-    assert not body.implements(gb.Body.gauge)
-    points = np.array([[1.5, 0], [-1, 0], [0, 0]])
-    np.testing.assert_allclose(body.gauge(points), [1, 2, 0], rtol=1e-9)
-
-
 #: A body K, and the types of K - K and of the hull of K and -K.
 KINDS = [
     (gb.Box([0.0, -1], [1.0, 3]), gb.Box, SymmetricHull),
@@ -50,7 +43,6 @@ KINDS = [
     (gb.Spectraplex(3), gb.SpectraplexDifference, gb.NuclearBall),
     (gb.Product([gb.Box([0.0], [1.0]), gb.Simplex(np.eye(3))]), gb.Product, SymmetricHull),
     (gb.Scaled(gb.Simplex(np.eye(3)), 3), gb.Scaled, gb.Scaled),
-    (Shifted(gb.Spectraplex(2), [1, 2, 3]), gb.SpectraplexDifference, SymmetricHull),
     (gb.LinearImage(TALL, gb.Simplex(AROUND_0)), gb.LinearImage, gb.LinearImage),
     (gb.VPolytope(2 * cube(3) - 1), gb.Scaled, gb.VPolytope),
     (gb.VPolytope(cube(3)), gb.Difference, SymmetricHull),

@@ -13,7 +13,7 @@ from geomdp.bodies.boxes import Box
 from geomdp.bodies.linear_programs import HPolytope
 from geomdp.bodies.products import LinearImage
 from geomdp.bodies.simplices import Simplex
-from geomdp.bodies.symmetrised import Difference, Shifted, SymmetricHull
+from geomdp.bodies.symmetrised import Difference, SymmetricHull
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.geometry.projection import Estimate
 from geomdp.geometry.volumes import (
@@ -34,7 +34,6 @@ KNOWN = {
     "box off centre": (Box(np.array([1.0, -2.0]), np.array([4.0, 2.0])), 12.0),
     "triangle in space": (TRIANGLE, 1.0),
     "rectangle in space": (VPolytope(CORNERS), 6.0),
-    "shifted rectangle": (Shifted(VPolytope(CORNERS), np.ones(3)), 6.0),
     "cross-polytope as a hull": (SymmetricHull(VPolytope(np.eye(4))), 16 / 24),
 }
 

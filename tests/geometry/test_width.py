@@ -14,7 +14,7 @@ from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.bodies.simplices import Simplex, SimplexDifference
 from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
-from geomdp.bodies.symmetrised import Difference, Scaled, Shifted
+from geomdp.bodies.symmetrised import Difference, Scaled
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.geometry.projection import Estimate
 from geomdp.geometry.sampling.samplers import Preimage
@@ -39,7 +39,6 @@ EXACT = {
     "histogram of 3": (Simplex(np.eye(3)), 1.5 / math.sqrt(math.pi)),
     "difference of histogram": (SimplexDifference(np.eye(3)), 3 / math.sqrt(math.pi)),
     "scaled": (Scaled(Ball(2), 3.0), 3 * math.sqrt(math.pi / 2)),
-    "shifted": (Shifted(Box(np.zeros(3), np.ones(3)), np.ones(3)), 3 / math.sqrt(2 * math.pi)),
     "difference": (Difference(Simplex(np.eye(3))), 3 / math.sqrt(math.pi)),
     "difference of spectraplex on a line": (SpectraplexDifference(1), math.sqrt(2 / math.pi)),
     "spectraplex of order 2": (

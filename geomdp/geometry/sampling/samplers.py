@@ -15,7 +15,6 @@ from geomdp._validation import whole
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, MissingOracle, checked_body
 from geomdp.bodies.ray_shooting import independent_points
-from geomdp.bodies.symmetrised import Shifted
 from geomdp.bodies.vpolytope import triangulated
 from geomdp.geometry.sampling.chains import (
     CoordinateHitAndRun,
@@ -296,9 +295,6 @@ def plain_walk(body: Body) -> Walk:
         case Scaled(factor=factor):
             inner = plain_walk(body.body)
             return replace(inner, offset=factor * inner.offset, root=factor * inner.root)
-        case Shifted():
-            inner = plain_walk(body.body)
-            return replace(inner, offset=body.offset + inner.offset)
         case SlabBody():
             identity = np.eye(body.dimension)
             return Walk(CoordinateHitAndRun(), body, np.zeros(body.dimension), identity)
