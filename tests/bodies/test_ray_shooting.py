@@ -119,14 +119,6 @@ def test_exits_from_inner_points_are_on_the_boundary(kind, vertices):
     np.testing.assert_allclose(heights, 1, rtol=1e-11)
 
 
-def test_points_on_the_boundary_leave_at_once_or_cross(kind, vertices):
-    shooter = build(kind, vertices)
-    rays = directions_for(vertices, seed=5)
-    ends = rays * shooter.exits(np.zeros_like(rays), rays).times[:, None]
-    assert (shooter.exits(ends, rays).times <= 1e-10).all()
-    np.testing.assert_array_less(1.9 if kind != "hull" else 0.9, shooter.exits(ends, -ends).times)
-
-
 @pytest.mark.parametrize("kind", ["hull", "symmetric_hull", "difference"])
 def test_flat_vertices_are_refused(kind):
     flat = np.pad(cube(3) - 1 / 2, ((0, 0), (0, 1)))
@@ -199,24 +191,3 @@ def test_a_ray_that_nothing_solves_leaves_the_others_alone(kind, monkeypatch):
     assert np.isnan(found.times[0])
     assert found.converged[1:].all()
     np.testing.assert_array_equal(found.times[1:], expected.times[1:])
-
-
-def test_a_singular_start_is_survived():
-    """The first facet is described by one vertex three times, so HiGHS must solve all rays."""
-    vertices = gaussian(20, 3)
-    shooter = RayShooter.symmetric_hull(vertices)
-    directions = directions_for(vertices, seed=11)[:4]
-    expected = shooter.exits(0 * directions, directions).times
-    object.__setattr__(shooter, "_basis", np.zeros(3, dtype=np.int64))
-    object.__setattr__(shooter, "_signs", np.ones(3))
-    found = shooter.exits(0 * directions, directions)
-    assert found.converged.all()
-    np.testing.assert_allclose(found.times, expected, rtol=1e-9)
-
-
-def test_copies_and_negatives_are_dropped():
-    vertices = gaussian(30, 4)
-    doubled = np.vstack([vertices, vertices, -vertices])
-    assert len(RayShooter.symmetric_hull(doubled).columns) == 30
-    assert len(RayShooter.difference(doubled).columns) == 60
-    assert len(RayShooter.hull(np.vstack([cube(3), cube(3)]) - 1 / 2).columns) == 8

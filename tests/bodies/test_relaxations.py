@@ -11,7 +11,7 @@ from scipy.spatial import ConvexHull
 
 import geomdp.bodies as gb
 from geomdp._numerics.linalg import svec, zero_sum_basis
-from geomdp.bodies.compiled import GAP, highest_correlation
+from geomdp.bodies.compiled import highest_correlation
 from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.bodies.elliptope import nearest_with_diagonal
 from geomdp.bodies.relaxations import MomentRelaxation
@@ -47,7 +47,7 @@ def test_the_psd_box_holds_second_moments_of_the_cube_and_no_more() -> None:
     "body",
     [
         gb.Elliptope(2),
-        gb.Elliptope(12),
+        gb.Elliptope(7),
         gb.PsdBox(5),
         gb.TableMoments([3, 2, 4]),
         gb.TableMoments([5]),
@@ -136,24 +136,6 @@ def test_the_cut_body_is_the_hull_of_the_records(columns: int) -> None:
     if columns == 3:  # some points violate only triangle inequalities
         cells = whole.tables(points).min(axis=(1, 2))
         assert (~inside & (cells >= 0)).any()
-
-
-@pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4)])
-def test_the_total_violation_is_convex_and_so_is_the_cut_body(levels) -> None:
-    """Violations obey Jensen's inequality, and mixtures of points of the cut body are inside."""
-    rng = np.random.default_rng(4)
-    body = gb.TableMoments(levels)
-    first, second = 1.5 * body.sample_uniform(400, rng).reshape(2, 200, -1)
-    share = rng.random(200)
-    mixed = share[:, None] * first + (1 - share[:, None]) * second
-    means = share * body.violations(first) + (1 - share) * body.violations(second)
-    assert (body.violations(mixed) <= means + 1e-12).all()
-    assert (body.violations(mixed) > 0).any()
-    limit = float(np.quantile(body.violations(body.sample_uniform(400, rng)), 0.2))
-    cut = gb.TableMoments(levels, limit)
-    points = cut.sample_uniform(400, rng).reshape(2, 200, -1)
-    mixed = share[:, None] * points[0] + (1 - share[:, None]) * points[1]
-    assert cut.contains(mixed).all()
 
 
 def test_violations_count_cells_and_triangles() -> None:
@@ -248,34 +230,16 @@ def test_grid_body_has_the_product_moments_of_its_points():
     np.testing.assert_allclose(body.vertices[1 * 5 + 4], row.ravel()[1:], atol=1e-15)
 
 
-def half_way(scales, per_axis):
-    """A distance to the grid body and its bound, for the angle half-way between two grid angles.
-
-    The point has this angle, next to pi / 2, in every variable.
-    """
-    body = gb.grid_moment_body(scales, per_axis)
-    bends = (np.indices(scales.shape) ** 2).sum(axis=0) / scales
-    limit = (math.pi / (per_axis - 1)) ** 2 / 8 * np.linalg.norm(bends)
-    middle = math.pi * (per_axis // 2 + 0.5) / (per_axis - 1)
-    wave = np.cos(np.arange(len(scales)) * middle)
-    point = reduce(np.kron, [wave] * scales.ndim)[1:] / scales.ravel()[1:]
-    return np.linalg.norm(project(body, point).point - point), limit
-
-
-@pytest.mark.parametrize(("size", "dimension", "per_axis"), [(8, 1, 17), (8, 1, 65), (4, 2, 13)])
+@pytest.mark.parametrize(("size", "dimension", "per_axis"), [(8, 1, 17), (4, 2, 13)])
 def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
-    """Half-way between grid angles, the distance is below the bound of `grid_moment_body`.
-
-    The moments of one variable are some coordinates of the body, and those of another variable are
-    other coordinates. So the squared distance is at least the sum over the variables of the squared
-    distances for one variable.
-    """
+    """Half-way between grid angles, the distance is below the bound of `grid_moment_body`."""
     scales = np.random.default_rng(0).uniform(0.5, 2, (size,) * dimension)
-    distance, limit = half_way(scales, per_axis)
-    assert distance <= limit
-    axes = [np.moveaxis(scales, axis, 0).reshape(size, -1)[:, 0] for axis in range(dimension)]
-    least = np.linalg.norm([half_way(axis[:3], per_axis)[0] for axis in axes])
-    assert distance >= least * (1 - 1e-6) > 0
+    bends = (np.indices(scales.shape) ** 2).sum(axis=0) / scales
+    middle = math.pi * (per_axis // 2 + 0.5) / (per_axis - 1)
+    wave = np.cos(np.arange(size) * middle)
+    point = reduce(np.kron, [wave] * dimension)[1:] / scales.ravel()[1:]
+    distance = np.linalg.norm(project(gb.grid_moment_body(scales, per_axis), point).point - point)
+    assert 0 < distance <= (math.pi / (per_axis - 1)) ** 2 / 8 * np.linalg.norm(bends)
 
 
 WORKLOADS = [
@@ -296,26 +260,10 @@ def symmetric(order: int, seed: int) -> np.ndarray:
     return matrix
 
 
-@pytest.mark.parametrize("order", [2, 3, 6, 15])
-def test_highest_correlation_against_a_conic_solver(order):
-    weights = np.stack([symmetric(order, seed) for seed in range(3)])
-    weights[2] = np.sign(weights[2])  # weights of equal size
-    matrices, bounds = highest_correlation(weights)
-    attained = (weights * matrices).sum(axis=(1, 2)) / 2
-    assert (attained <= bounds * (1 + 1e-14)).all()
-    np.testing.assert_allclose(attained, bounds, rtol=2 * GAP)
-    assert np.linalg.eigvalsh(matrices).min() > -1e-12
-    R = cp.Variable((order, order), PSD=True)
-    for each, bound in zip(weights, bounds, strict=True):
-        problem = cp.Problem(cp.Maximize(cp.trace(each @ R) / 2), [cp.diag(R) == 1])
-        problem.solve(solver=cp.CLARABEL)
-        np.testing.assert_allclose(bound, problem.value, rtol=1e-6)
-
-
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 1e3])
-@pytest.mark.parametrize("order", [2, 5, 40])
+@pytest.mark.parametrize("order", [2, 5, 25])
 def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
-    for seed, rounded in itertools.product(range(4), (False, True)):
+    for seed, rounded in itertools.product(range(2), (False, True)):
         target = scale * symmetric(order, seed)
         target = scale * np.round(target / scale) if rounded else target
         nearest = nearest_with_diagonal(target, np.ones(order))
@@ -327,17 +275,13 @@ def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
         assert bound - (away * nearest).sum() <= 2e-9 * bound + 1e-12 * order
 
 
-@pytest.mark.parametrize("power", [-60, -30, 30, 60])
+@pytest.mark.parametrize("power", [-60, 60])
 @pytest.mark.parametrize("order", [6, 40])
-def test_nearest_with_a_diagonal_of_any_size(order, power, monkeypatch):
-    """Scaling a problem by 2^power scales the solution exactly; the number of steps stays."""
-    calls = []
-    dual = gb.elliptope._dual
-    monkeypatch.setattr(gb.elliptope, "_dual", lambda *given: calls.append(1) or dual(*given))
+def test_nearest_with_a_diagonal_of_any_size(order, power):
+    """Scaling a problem by 2^power scales the solution exactly."""
     target, diagonal = 3 * symmetric(order, 1), np.resize([4.0, 1, 1, 2, 0.5, 3], order)
-    expected, steps = nearest_with_diagonal(target, diagonal), len(calls)
+    expected = nearest_with_diagonal(target, diagonal)
     found = nearest_with_diagonal(2.0**power * target, 2.0**power * diagonal)
-    assert len(calls) == 2 * steps
     np.testing.assert_array_equal(found, 2.0**power * expected)
 
 

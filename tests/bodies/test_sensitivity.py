@@ -142,11 +142,6 @@ def test_error_of_the_parity_box():
     workload = wl.MarginalTables([2] * 10, 2)
     bodies = {each.name: each.body for each in exact_noise_bodies(workload, REPLACE)}
     assert knorm_rmse(bodies["blocks"], 180, n=5000) == pytest.approx(0.00565, abs=5e-6)
-    # By hand: the box has one half-width for each of the 10 + 45 parities of one or two attributes,
-    # and E ||U||^2 of a box is a third of the sum of the squared half-widths.
-    rank, half = 55, np.array([block.diameter for block in workload.blocks()])
-    by_hand = math.sqrt((rank + 1) * (rank + 2) * (half**2).sum() / 3 / 180) / 5000
-    assert knorm_rmse(bodies["blocks"], 180, n=5000) == pytest.approx(by_hand, rel=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])
@@ -203,16 +198,6 @@ def test_repeated_answers_are_listed_once():
     assert len(body.vertices) == 5
     same = gb.sensitivity_polytope(wl.Explicit(np.ones((2, 4))))
     assert isinstance(same, gb.Simplex)
-
-
-def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_workload():
-    workload, adjacency = wl.MarginalTables([2, 3, 2], 2), REPLACE
-    first = exact_noise_bodies(workload, adjacency)
-    again = exact_noise_bodies(wl.MarginalTables([2, 3, 2], 2), adjacency)
-    assert all(a.body is b.body for a, b in zip(first, again, strict=True))
-    assert len(again) > 0
-    other = exact_noise_bodies(workload, ADD)
-    assert not any(a.body is b.body for a in other for b in again)
 
 
 def test_one_way_tables_are_never_listed():
@@ -284,14 +269,6 @@ def test_tight_bodies_pass_and_slightly_smaller_ones_fail(adjacency, number):
     with pytest.raises(ValueError, match="must contain all differences") as error:
         check_contains_neighbours(gb.Scaled(body, 1 - 1e-6), WORKLOAD, adjacency)
     assert "the largest is 1.00000" in str(error.value)
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_one_slab_too_narrow_is_found(adjacency):
-    widths = gb.neighbour_body(WORKLOAD, adjacency).support(ROWS)
-    widths[7] *= 0.99
-    with pytest.raises(ValueError, match=r"the largest is 1\.0101"):
-        check_contains_neighbours(gb.SlabBody(ROWS, widths), WORKLOAD, adjacency)
 
 
 @pytest.mark.parametrize("broken", range(3))

@@ -11,7 +11,6 @@ from geomdp._numerics.linalg import svec, unsvec
 from geomdp.bodies import NuclearBall, Spectraplex, SpectraplexDifference
 from geomdp.bodies.coupling_from_the_past import (
     _block,
-    block_sweeps,
     difference_spectra,
     gas_spectra,
     heat_bath,
@@ -138,18 +137,6 @@ def test_common_uniforms_keep_states_ordered():
     # The states that started at -inf and at +inf are finite after the sweeps.
     assert np.isfinite(lowest).all()
     assert np.isfinite(highest).all()
-
-
-def test_a_coalescing_block_sends_all_states_to_one():
-    starts = [np.sort(s * np.random.default_rng(2).standard_normal(5)) for s in (0.1, 1, 10)]
-    for seed in range(20):
-        ends = [
-            _block(np.random.default_rng(seed), block_sweeps(5), start, True) for start in starts
-        ]
-        assert len({coalesced for coalesced, _ in ends}) == 1
-        if ends[0][0]:
-            np.testing.assert_array_equal(ends[0][1], ends[1][1])
-            np.testing.assert_array_equal(ends[0][1], ends[2][1])
 
 
 @pytest.mark.statistical

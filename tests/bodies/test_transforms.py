@@ -135,15 +135,6 @@ def test_exact_shadows_are_sampled_uniformly(name: str) -> None:
     mean_agrees(points[:, :, None] * points[:, None, :], image.second_moment(), level=5e-7)
 
 
-def test_shadows_of_shadows_are_shadows() -> None:
-    body = gb.TriangulatedPolytope(2 * cube(3) - 1)
-    rows = np.linalg.qr(np.random.default_rng(3).standard_normal((3, 3)))[0]
-    at_once = shadow(body, rows[:1])
-    twice = shadow(shadow(body, rows[:2]), np.array([[1.0, 0.0]]))
-    u = np.array([[1.0], [-2.0]])
-    np.testing.assert_allclose(twice.support(u), at_once.support(u), rtol=2e-9)
-
-
 @pytest.mark.parametrize(
     ("body", "rows"),
     [
@@ -177,23 +168,6 @@ def test_agrees_with_the_closed_form(solver):
     np.testing.assert_allclose(body.chord(inner, ways), exact.chord(inner, ways), rtol=1e-4)
 
 
-def test_problems_are_compiled_once():
-    calls = []
-
-    def build(x):
-        calls.append(x)
-        return [cp.norm(x, 2) <= 1]
-
-    body = gb.CvxBody(3, build)
-    for _ in range(3):
-        body.support(gaussian(2, 3))
-        body.gauge(gaussian(2, 3))
-    # `build` is called at construction and once for each program: support, projection (to check
-    # that 0 is in the body) and the farthest point of a ray.
-    assert len(calls) == 4
-    assert all(isinstance(x, cp.Variable) and x.shape == (3,) for x in calls)
-
-
 def test_auxiliary_variables_are_allowed():
     """The body is a zonotope, the image of a cube. Points of the cube are auxiliary variables."""
     generators = gaussian(3, 2)
@@ -215,12 +189,3 @@ def test_solver_failures_are_not_swallowed(monkeypatch):
     monkeypatch.setitem(body._highest._settings, "max_iters", 1)
     with pytest.raises(gb.SolverError, match="SCS"):
         body.support(gaussian(1, 4))
-
-
-def test_constraints_compose():
-    """A larger problem with `cvxpy_constraints` of two bodies finds the distance between them."""
-    first, second = l1(), gb.Box(np.full(4, 2.0), np.full(4, 3.0))
-    x, y = cp.Variable(4), cp.Variable(4)
-    constraints = [*first.cvxpy_constraints(x), *second.cvxpy_constraints(y)]
-    problem = cp.Problem(cp.Minimize(cp.norm(x - y, 2)), constraints)
-    assert problem.solve(solver=cp.CLARABEL) == pytest.approx(3, rel=CONIC_PROGRAM)
