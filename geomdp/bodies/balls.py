@@ -60,6 +60,29 @@ class NormBall(Body):
         powers = (np.abs(points) ** self.p).sum(axis=1) + rng.standard_exponential(n)
         return self.r * np.asarray(points / powers[:, None] ** (1 / self.p))
 
+    @property
+    def dual_exponent(self) -> float:
+        """The q with 1/p + 1/q = 1; infinite for p = 1."""
+        return self.p / (self.p - 1) if self.p > 1 else math.inf
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return self.r * lp_norms(directions, self.dual_exponent)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """r sign(u_i) (|u_i| / ||u||_q)^(q - 1); r e_1 for u = 0, and a vertex for p = 1."""
+        directions = directions.copy()
+        directions[~directions.any(axis=1), 0] = 1.0
+        return self.r * _polar(directions, self.dual_exponent)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        return lp_norms(points, self.p) / self.r
+
+    def second_moment(self) -> FloatArray:
+        """r^2 Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1)) times the identity."""
+        p, m = self.p, self.m
+        logs = math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(m / p + 1)
+        return self.r**2 * math.exp(logs - math.lgamma((m + 2) / p + 1)) * np.eye(m)
+
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY replaces p by a fraction of denominator at most 1024."""
         return [cp.pnorm(variable, self.p) <= self.r]
@@ -99,34 +122,11 @@ class LpBall(NormBall):
     def _summary(self) -> str:
         return f"p {self.p:g}, radius {self.r:g}"
 
-    @property
-    def dual_exponent(self) -> float:
-        """The q with 1/p + 1/q = 1; infinite for p = 1."""
-        return self.p / (self.p - 1) if self.p > 1 else math.inf
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        return self.r * lp_norms(directions, self.dual_exponent)
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """r sign(u_i) (|u_i| / ||u||_q)^(q - 1); r e_1 for u = 0, and a vertex for p = 1."""
-        directions = directions.copy()
-        directions[~directions.any(axis=1), 0] = 1.0
-        return self.r * _polar(directions, self.dual_exponent)
-
-    def gauge(self, points: FloatArray) -> FloatArray:
-        return lp_norms(points, self.p) / self.r
-
     def facets(self, points: FloatArray) -> Facets:
         """The normals are sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r; for x = 0 that of e_1."""
         away = points.copy()
         away[~away.any(axis=1), 0] = 1.0
         return Facets(self.gauge(points), _polar(away, self.p) / self.r)
-
-    def second_moment(self) -> FloatArray:
-        """r^2 Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1)) times the identity."""
-        p, m = self.p, self.m
-        logs = math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(m / p + 1)
-        return self.r**2 * math.exp(logs - math.lgamma((m + 2) / p + 1)) * np.eye(m)
 
     def difference(self) -> Body:
         return LpBall(self.p, self.m, 2 * self.r)
@@ -216,20 +216,6 @@ class CrossPolytope(NormBall):
     def __init__(self, dimension: int, radius: float = 1.0) -> None:
         super().__init__(1.0, dimension, radius)
 
-    def support(self, directions: FloatArray) -> FloatArray:
-        return np.asarray(self.r * np.abs(directions).max(axis=1))
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """sign(u_i) r e_i, where u_i is the first entry of u of largest modulus."""
-        winners = np.abs(directions).argmax(axis=1)
-        rows = np.arange(len(directions))
-        points = np.zeros_like(directions)
-        points[rows, winners] = np.copysign(self.r, directions[rows, winners])
-        return points
-
-    def gauge(self, points: FloatArray) -> FloatArray:
-        return np.asarray(np.abs(points).sum(axis=1) / self.r)
-
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         both = np.hstack([points, -points])
         ways = np.hstack([directions, -directions])
@@ -237,10 +223,6 @@ class CrossPolytope(NormBall):
 
     def project(self, points: FloatArray) -> FloatArray:
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
-
-    def second_moment(self) -> FloatArray:
-        """2 r^2 / ((m + 1) (m + 2)) times the identity (JL-L14)."""
-        return 2 * self.r**2 / ((self.m + 1) * (self.m + 2)) * np.eye(self.m)
 
     def difference(self) -> Body:
         return CrossPolytope(self.m, 2 * self.r)

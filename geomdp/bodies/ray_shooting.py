@@ -61,32 +61,30 @@ class RayShooter:
     """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY)."""
 
     def __init__(
-        self, columns: FloatArray, whitening: FloatArray, *, lower: float, section: bool
+        self, columns: FloatArray, whitening: FloatArray, *, two_sided: bool, section: bool
     ) -> None:
         #: (N, R): the vertices v_i in whitened coordinates x @ whitening, R = m; for a difference
         #: body the vectors (v_i, 1), R = m + 1.
         self.columns = columns
         self.whitening = whitening  # (m, m)
-        #: Products of `columns` with a facet normal lie in [-lower, 1]: 1 for the hull of v_i and
-        #: -v_i, infinity for conv(v_i).
-        self.lower = lower
+        self.two_sided = two_sided  # whether the body is the hull of v_i and -v_i, not of v_i
         self.section = section  # whether the body is twice the section {last coordinate = 0}
         rng = np.random.default_rng(PUBLIC_SEED)
         # Every bound is lowered by at least half of the largest amount, so that none stays at 1.
         self._bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(columns))
-        self._basis, self._signs = first_facet(columns, self._bounds, lower, rng)
+        self._basis, self._signs = first_facet(columns, self._bounds, two_sided, rng)
 
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
         """A shooter for the hull of the rows (N, m), which must have 0 in the interior."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
-        return cls(columns, whitening, lower=np.inf, section=False)
+        return cls(columns, whitening, two_sided=False, section=False)
 
     @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
         """A shooter for the hull of the rows (N, m) and their negatives; ``ValueError`` if flat."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=True))
-        return cls(columns, whitening, lower=1.0, section=False)
+        return cls(columns, whitening, two_sided=True, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
@@ -94,7 +92,7 @@ class RayShooter:
         vertices = distinct(vertices, up_to_sign=False)
         columns, whitening = whitened(vertices - vertices.mean(axis=0))
         lifted = np.column_stack([columns, np.ones(len(columns))])
-        return cls(lifted, whitening, lower=1.0, section=True)
+        return cls(lifted, whitening, two_sided=True, section=True)
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         """Where rays p + t u, t >= 0, leave; u != 0 and p inside (up to 1e-9) are not checked."""
@@ -102,7 +100,7 @@ class RayShooter:
 
         starts, ways = self._lifted(points), self._lifted(directions)
         normals, converged = shoot(
-            self.columns, self._bounds, self.lower == 1, self._basis, self._signs, starts, ways
+            self.columns, self._bounds, self.two_sided, self._basis, self._signs, starts, ways
         )
         for ray in np.flatnonzero(~converged):
             normal = self._by_linear_program(starts[ray], ways[ray])
@@ -118,7 +116,7 @@ class RayShooter:
 
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
         """The facet normal (R,), by the dual of max {t : p + t u = sum w_i c_i, sum w = 1}."""
-        columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
+        columns = np.vstack([self.columns, -self.columns]) if self.two_sided else self.columns
         sums = np.append(np.ones(len(columns)), 0.0)
         rows = np.vstack([np.column_stack([columns.T, -direction]), sums])
         program = ConicProgram(rows, np.append(np.zeros(len(columns)), -1.0))
@@ -174,7 +172,7 @@ def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def first_facet(
-    columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
+    columns: FloatArray, bounds: FloatArray, two_sided: bool, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
     """Rows (R,) of `columns` (N, R), with signs, whose bounds are tight at a polar vertex."""
     size = columns.shape[1]
@@ -185,7 +183,7 @@ def first_facet(
     for k in range(size):
         step = _across(tight[:k], np.asarray(rng.standard_normal(size)))
         slope, value = columns @ step, columns @ normal
-        rising = np.abs(slope) if lower == 1 else slope
+        rising = np.abs(slope) if two_sided else slope
         usable = rising > SMALLEST_CHANGE * rising.max()
         if rising.max() <= DEGENERATE * scale:
             raise ValueError(f"vertices must surround 0 in {size} dimensions")

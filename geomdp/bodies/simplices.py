@@ -224,11 +224,7 @@ class Simplex(BarycentricBody):
         return np.array(self._map.centre)
 
     def second_moment(self) -> FloatArray:
-        """(sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)) (JL-L14)."""
-        total = self.vertices.sum(axis=0)
-        count = len(self.vertices)
-        moment = self.vertices.T @ self.vertices + np.outer(total, total)
-        return np.asarray(moment / (count * (count + 1)))
+        return self.covariance() + np.outer(self._map.centre, self._map.centre)
 
     def covariance(self) -> FloatArray:
         """sum (v_i - c)(v_i - c)^T / ((r + 1) (r + 2)) for the mean c of the vertices (JL-L14),

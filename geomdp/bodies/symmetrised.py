@@ -58,7 +58,7 @@ class Symmetrised(OfBody):
             return False
         if verb in (Body.affine_hull, Body.radius):
             return True
-        by_rays = verb in (Body.gauge, Body.facets, Body.contains, Body.chord)
+        by_rays = verb in (Body.gauge, Body.facets, Body.chord)
         return self.body.implements(Body.vertex_list if by_rays else verb)
 
     @abc.abstractmethod
@@ -73,14 +73,8 @@ class Symmetrised(OfBody):
         points = self.body.vertex_list() @ basis
         return VertexGauge(basis, lambda: self._shooter(points))
 
-    def gauge(self, points: FloatArray) -> FloatArray:
-        return self.facets(points).gauges
-
     def facets(self, points: FloatArray) -> Facets:
         return self._gauge.facets(points, self.radius())
-
-    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        return np.asarray(self.gauge(points) <= 1 + tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._gauge.span_chord(points, directions)

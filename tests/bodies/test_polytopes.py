@@ -1,7 +1,5 @@
 """Polytopes by vertices, inequalities and oracles agree with linear programs and known facets."""
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -9,7 +7,6 @@ from scipy.optimize import linprog
 from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies import (
     Body,
-    Difference,
     HPolytope,
     SlabBody,
     SolverError,
@@ -18,7 +15,6 @@ from geomdp.bodies import (
 from geomdp.bodies.linear_programs import ConicProgram
 from geomdp.bodies.ray_shooting import independent_points
 from geomdp.bodies.sensitivity import WorkloadPolytope
-from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.workloads import Histogram
 from tests.catalogue import cube, gaussian
 
@@ -98,39 +94,11 @@ def degenerate(kind: int, rng: np.random.Generator) -> np.ndarray:
     return np.vstack([points, -points.sum(axis=0)]) * 10.0 ** rng.integers(-3, 4)
 
 
-INSTANCES = [pytest.param(seed, seed % 5, id=f"{seed}-kind{seed % 5}") for seed in range(50)]
-
-
-def gauge_by_linprog(generators: np.ndarray, costs: np.ndarray, point: np.ndarray) -> float:
-    result = linprog(costs, A_eq=generators.T, b_eq=point, method="highs")
-    assert result.status in (0, 2)
-    return np.inf if result.status == 2 else result.fun
+INSTANCES = [pytest.param(seed, seed % 5, id=f"{seed}-kind{seed % 5}") for seed in range(25)]
 
 
 def in_span(points: np.ndarray, rng: np.random.Generator, count: int = 4) -> np.ndarray:
     return rng.standard_normal((count, len(points))) @ points / np.sqrt(len(points))
-
-
-@pytest.mark.parametrize(("seed", "kind"), INSTANCES)
-def test_gauges_of_polytopes_agree_with_linprog(seed, kind):
-    rng = np.random.default_rng(seed)
-    V = degenerate(kind, rng)
-    V = V - V.mean(axis=0)
-    pairs = np.array([a - b for a, b in itertools.permutations(V[:12], 2)])
-    points = in_span(V, rng)
-    bodies = {
-        VPolytope(V): V,
-        SymmetricHull(VPolytope(V + V[0] / 3)): np.vstack([V + V[0] / 3, -V - V[0] / 3]),
-        Difference(VPolytope(V[:12])): pairs,
-    }
-    for body, generators in bodies.items():
-        at = points if generators is not pairs else in_span(pairs, rng)
-        expected = [gauge_by_linprog(generators, np.ones(len(generators)), x) for x in at]
-        np.testing.assert_allclose(body.gauge(at), expected, rtol=ACCURACY)
-        found = body.facets(at)
-        # The normals z need no solver: <z, v> <= 1 for generators v, and <z, x> is the gauge of x.
-        assert (generators @ found.normals.T <= 1 + 1e-12).all()
-        np.testing.assert_allclose(np.einsum("bm,bm->b", found.normals, at), found.gauges)
 
 
 @pytest.mark.parametrize(("seed", "kind"), INSTANCES)
@@ -154,7 +122,7 @@ def test_membership_and_separation_agree_with_linprog(seed, kind):
             assert point @ cut.normal > cut.offset
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(25))
 def test_supports_of_inequalities_agree_with_linprog(seed):
     rng = np.random.default_rng(seed)
     m, size = int(rng.integers(1, 6)), 10.0 ** rng.integers(-3, 4)
