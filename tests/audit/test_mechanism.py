@@ -1,6 +1,5 @@
 """Audits of mechanisms: they find the worst neighbours and refute only claims of faulty noise."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from geomdp import audit, mechanisms
 from geomdp.audit.mechanism import farthest_changes, neighbouring_pairs, worst_changes
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Guarantee, PureDP
-from geomdp.workloads import Explicit, Marginals, MarginalTables, Prefixes, explicit_answers
+from geomdp.workloads import Explicit, Marginals, Prefixes, explicit_answers
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 ONE = PureDP(1.0)
@@ -100,22 +99,13 @@ def test_planted_faults_are_refuted(name, fault, adjacency):
 @pytest.mark.statistical
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_correct_noise_is_not_refuted(name, adjacency, seed):
     found = audit.audit_mechanism(built(name, adjacency), trials=40_000, rng=seed)
     assert not found.refuted
     # For pure noise, the audit proves a privacy loss above 0.6 of the claimed epsilon = 1.
     assert found.epsilon_lower_bound > (0.6 if name != "Gaussian" else 0.3)
     assert "sums that differ by" in found.pair
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_words_of_a_pair_hold_no_negative_zeros(seed):
-    M = mechanisms.Laplace(MarginalTables([4], 1), n=10, privacy=ONE)
-    pair = audit.audit_mechanism(M, trials=200, rng=seed).pair
-    differences = re.search(r"sums that differ by \((.*)\)", pair)
-    assert differences is not None
-    assert "-0" not in differences[1].split(", ")
 
 
 @pytest.mark.statistical

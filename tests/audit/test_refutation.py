@@ -16,7 +16,6 @@ from geomdp.audit import (
     upper_bound,
 )
 from geomdp.audit.claims import smallest_violation
-from geomdp.audit.scores import fisher_score
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import (
     ZCDP,
@@ -35,7 +34,7 @@ from geomdp.privacy.definitions import printed_down
 from geomdp.workloads import Explicit
 from tests.stats import audit_event, binomial_below
 
-SEEDS = range(20)
+SEEDS = range(5)
 TRIALS = 20_000
 
 
@@ -83,20 +82,6 @@ def test_gaussian_passes_and_half_the_noise_does_not(privacy, trials, seed):
         assert gaussian_delta(1.0, factor * scale, result.epsilon_lower_bound) >= result.delta
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_log_density_ratio_finds_what_a_linear_score_cannot(seed):
-    # The means are equal and the scales differ. The density ratio e^|x| / 2 is unbounded.
-    samples = laplace(0, 1.0), laplace(0, 0.5)
-    claim = PureDP(1.0)
-    blind = audit(*samples, claim, trials=TRIALS, rng=seed, score=lambda x: np.sign(x))
-    assert not blind.refuted
-    informed = audit(
-        *samples, claim, trials=TRIALS, rng=seed, score=lambda x: np.abs(x) - math.log(2)
-    )
-    assert informed.refuted
-
-
 def randomised_response(bit, epsilon):
     truth = 1 / (1 + math.exp(-epsilon))
     return lambda trials, rng: np.where(rng.random(trials) < truth, bit, 1 - bit)
@@ -113,39 +98,6 @@ def test_false_alarms_stay_below_the_level_where_the_claim_is_tight():
         for seed in range(audits)
     )
     binomial_below(alarms, audits, level)
-
-
-@pytest.mark.statistical
-def test_a_score_that_memorises_the_training_half_is_not_believed():
-    memory = []
-
-    def memorise(outputs):
-        if not memory:  # the first call is on the training outputs of the first input
-            memory.append(outputs.copy())
-        return np.isin(outputs, memory[0]).astype(float)
-
-    # Both inputs have the same law, but the score separates their training outputs perfectly.
-    result = audit(
-        laplace(0, 1.0), laplace(0, 1.0), PureDP(0.1), trials=2000, score=memorise, rng=0
-    )
-    assert not result.refuted
-    assert (result.hits_a, result.hits_b) == (0, 0)
-
-
-@pytest.mark.statistical
-def test_the_bound_approaches_the_truth():
-    epsilon = 1.0
-    result = audit_event(
-        randomised_response(1, epsilon),
-        randomised_response(0, epsilon),
-        PureDP(epsilon),
-        trials=10**6,
-        event=lambda bits: bits == 1,
-        rng=0,
-    )
-    # At level 1e-6 / 4, each bound on a probability is about five standard errors from the
-    # measured share. This is 0.3% of the larger probability, and 0.8% of the smaller one.
-    assert 0.98 * epsilon < result.epsilon_lower_bound <= epsilon
 
 
 @pytest.mark.statistical
@@ -177,40 +129,6 @@ def test_infinite_scores_are_the_strongest_evidence():
     assert "held for 5000 of 5000 outputs on the first input and for 0 on" in str(result)
     shown = printed_down(result.epsilon_lower_bound, 4)
     assert f"an epsilon of at least {shown}. The smallest" in str(result)
-
-
-def test_equal_outputs_are_never_refuted():
-    constant = [lambda trials, rng: np.zeros((trials, 2))] * 2
-    result = audit(*constant, PureDP(1e-6), trials=1000, rng=0)
-    assert not result.refuted
-    assert result.epsilon_lower_bound == 0
-    assert str(result).startswith("The claim of 1e-06-DP is not refuted, which proves nothing.")
-    assert "; the outputs are consistent with every epsilon. The smallest epsilon that" in str(
-        result
-    )
-
-
-def test_repeat_calls_the_mechanism_on_its_data():
-    def noisy_mean(records, rng):
-        return records.mean(axis=0) + rng.laplace(size=2)
-
-    records = np.array([[0.0, 2.0], [4.0, 6.0]])
-    drawn = repeat(noisy_mean, records)(500, np.random.default_rng(3))
-    expected = records.mean(axis=0) + np.random.default_rng(3).laplace(size=(500, 2))
-    np.testing.assert_array_equal(drawn, expected)
-
-
-def test_the_fisher_score_is_the_log_density_ratio_of_gaussians():
-    rng = np.random.default_rng(0)
-    root = np.array([[2.0, 0.0, 0.0], [1.0, 0.5, 0.0]]).T  # noise in a plane of R^3
-    shift = root @ [1.0, -2.0]
-    a, b = (centre + rng.standard_normal((200_000, 2)) @ root.T for centre in (shift, 0 * shift))
-    score = fisher_score(a, b)
-    # The sum of the two covariances is 2 root root^T, so the weights of the score are
-    # (root root^T)^+ shift / 2. Hence score(root u) = <u, (1, -2)> / 2, which is half the
-    # log-density ratio up to a constant. The relative sampling error is about
-    # 1 / sqrt(200000) = 0.0022.
-    np.testing.assert_allclose(score(root.T), [0.5, -1.0], atol=10 * 0.0022)
 
 
 def test_a_guarantee_is_audited_for_what_it_proves():
@@ -254,10 +172,6 @@ def test_what_is_no_audit_is_refused(changed, message):
     settings = {"sample_a": PAIR[0], "sample_b": PAIR[1], "trials": 100, "rng": 0, **changed}
     with pytest.raises(ValueError, match=message):
         audit(guarantee=PureDP(1.0), **settings)
-
-
-def test_the_least_level_is_accepted():
-    assert not audit(*PAIR, PureDP(1.0), trials=100, level=1e-300, rng=0).refuted
 
 
 def halves_of_width(first, second):
@@ -344,8 +258,6 @@ def test_a_function_of_records_is_audited_in_one_line():
         audit_function(np.array, [1, 2], [1], PureDP(1.0), trials=8)
 
 
-# --- power: an audit refutes what the best event refutes with a third of its draws --------------
-
 #: The noise is Laplace noise on one number, and the best event, {output < 0}, is known with its
 #: probabilities. An audit that tested on a quarter of its draws, or had a weaker score, would
 #: refute too rarely the largest noise factor that this event refutes with a third of the draws.
@@ -398,12 +310,3 @@ def test_audits_refute_what_a_third_of_the_draws_refutes(audited):
     factor = factor_refuted(DRAWN // 3)
     refuted = sum(audited(factor, seed).refuted for seed in range(AUDITS))
     assert refuted >= LEAST, f"{refuted} of {AUDITS} at the factor {factor:.3f}"
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("audited", AUDITED)
-def test_no_audit_refutes_what_only_twice_the_draws_refute(audited):
-    """An audit that often refuted this factor would use narrower bounds than its level allows."""
-    factor = factor_refuted(2 * DRAWN)
-    refuted = sum(audited(factor, seed).refuted for seed in range(AUDITS))
-    assert refuted <= AUDITS - LEAST, f"{refuted} of {AUDITS} at the factor {factor:.3f}"

@@ -45,7 +45,7 @@ CENTRES = np.zeros(3), np.array([0.0, 0.0, 1.0])
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("draws", [dead, shared, wrong_plane, silent])
 def test_noise_that_misses_a_direction_is_refuted(draws, seed):
     samples = [shifted(draws, centre) for centre in CENTRES]
@@ -60,7 +60,7 @@ def test_noise_that_misses_a_direction_is_refuted(draws, seed):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("draws", [laplace(1.0), wrong_plane])
 def test_correct_noise_is_not(draws, seed):
     # The inputs differ by (0, 0.6, 0.8). Along this axis, `wrong_plane` has Laplace noise of scale
@@ -162,33 +162,6 @@ def test_an_entry_that_is_not_finite_on_one_input_only_is_a_refutation(value):
     assert not audit(*often, PureDP(1.5), trials=20_000, rng=0).refuted
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("scale", [1e307, 1e-300])
-def test_extreme_scales_are_audited(scale):
-    """The noise of a 1/2-DP and of a 4-DP mechanism, with the float64 range nearly used up."""
-
-    def outputs(bit, noise):
-        # Outputs stay within 8 scales, so 1e307 times them is finite.
-        return lambda trials, rng: (
-            scale * np.clip(np.rint(bit + rng.laplace(0, noise, (trials, 2))), -8, 8)
-        )
-
-    assert not audit(outputs(0, 4.0), outputs(1, 4.0), ONE, trials=4000, rng=0).refuted
-    assert audit(outputs(0, 0.5), outputs(1, 0.5), ONE, trials=4000, rng=0).refuted
-
-
-def test_what_was_taken_for_rounding_is_said():
-    """Noise of scale 1 on a public number of 1e11: the errors of sums of this size may reach 93."""
-
-    def outputs(bit):
-        return lambda trials, rng: 1e11 + bit + rng.laplace(0, 1.0, (trials, 1))
-
-    found = audit(outputs(0), outputs(1), ONE, trials=400, rng=0)
-    assert 2 < found.unseen < 100
-    assert f"Differences up to {found.unseen:.2g} were taken for rounding errors" in str(found)
-    assert audit(*[shifted(laplace(1.0), x) for x in CENTRES], ONE, trials=400, rng=0).unseen == 0
-
-
 def test_what_a_far_larger_coordinate_hides_is_said():
     """Units in the last place of a public 1e18 are 128, so a leak of 0.4 may be their rounding."""
 
@@ -221,12 +194,6 @@ def test_rounding_of_atoms_is_no_evidence(learn):
     assert score(np.array([1.0])) > score(np.array([1 - 1e-3]))
 
 
-def test_few_outputs_span_no_space():
-    rng = np.random.default_rng(0)
-    a, b = rng.laplace(size=(2, 5, 10))
-    assert null_space_score(a, b) is None
-
-
 def test_the_linear_score_is_not_blinded_by_scales():
     """One direction has 1e-7 times the noise of the other, so 1e-14 times the variance."""
     rng = np.random.default_rng(0)
@@ -239,7 +206,7 @@ def test_the_linear_score_is_not_blinded_by_scales():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_atoms_are_seen_in_continuous_laws(seed):
     """A chain that stays at its start with probability 0.2 has an atom at the true answer."""
 
@@ -275,7 +242,7 @@ def cells(heavy):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_classifier_sees_what_no_threshold_does(seed):
     # The probabilities of an inner cell on the two inputs have the ratio 9. For half-lines, the
     # ratio is at most 2.8 / 1.2, whose logarithm is below 1.
@@ -298,7 +265,7 @@ def test_a_classifier_needs_enough_outputs():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_worst_of_many_pairs_is_found(seed):
     harmless = Pair("equal inputs", *[shifted(laplace(1.0, 1), [0.0])] * 2)
     near = Pair("too close", *[shifted(laplace(1.0, 1), [x]) for x in (0.0, 0.5)])

@@ -11,7 +11,6 @@ import pytest
 
 from geomdp import bounds
 from geomdp.advice.bracket import lower_bounds
-from geomdp.bounds.count_risks import LONGEST
 from geomdp.workloads import Explicit, Workload
 from tests.bounds.best_mechanism import least_count_error, least_error
 from tests.bounds.test_checker import forged_rungs_are_rejected
@@ -38,31 +37,6 @@ def test_the_squared_error_is_that_of_the_best_mechanism(steps, epsilon, fine):
     risk = bounds.private_line(steps, epsilon, 2).risk
     assert 0.97 * (best - 1 / (4 * fine**2)) <= risk <= best * (1 + 1e-6)
 
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-@pytest.mark.parametrize("n", [1, 2, 13, 40])
-def test_one_query_needs_the_records_of_the_best_mechanism(n, epsilon):
-    """The bound excludes n records for an error 1% below the best one, but not for one above it."""
-    best = least_count_error(n, epsilon, 1) / n
-    bound = bounds.orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=0.99 * best)
-    assert bound.value >= n
-    if n == 1:
-        with pytest.raises(bounds.SideConditionError, match="even with one record"):
-            bounds.orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=1.00001 * best)
-    else:
-        above = bounds.orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=1.00001 * best)
-        assert above.value < n
-
-
-@pytest.mark.parametrize("moment", [1, 2])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_longer_lines_are_no_weaker(epsilon, moment):
-    """A long line contains the longest line for which the program is solved."""
-    risks = [bounds.private_line(LONGEST + i, epsilon, moment).risk for i in (0, 1, 24)]
-    assert risks == sorted(risks)
-
-
-# --- few records -----------------------------------------------------------------------------
 
 #: `bits` are two bits, of which a record has at most one. `thresholds` are two nested queries.
 SMALL = {
@@ -114,9 +88,6 @@ def test_no_lower_bound_excludes_the_best_mechanism(name, metric, epsilon):
         assert enough < n
         noticed |= half >= n
     assert noticed
-
-
-# --- certificates ----------------------------------------------------------------------------
 
 
 def raised(known: dict[str, Any], share: float) -> None:

@@ -3,7 +3,6 @@
 The library's own certificates always meet these conditions.
 """
 
-import itertools
 import json
 import math
 from collections.abc import Callable
@@ -15,7 +14,6 @@ import numpy as np
 import pytest
 
 from geomdp import bounds
-from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker.check import _check_packing, _check_range
 from geomdp.bounds.checker.code_packings import (
     _check_orthogonal,
@@ -28,18 +26,15 @@ from geomdp.bounds.checker.code_packings import (
     verify_signs,
 )
 from geomdp.bounds.checker.lines import _known_risks, _lengths
-from geomdp.bounds.checker.listed import _largest_distance, answers_of, verify_listed
+from geomdp.bounds.checker.listed import _largest_distance, answers_of
 from geomdp.bounds.checker.reading import (
     CLOSE,
-    MAX_DEPTH,
     MEASURES,
-    MOST_LOSS,
     Guarantee,
     Part,
     Stated,
     VerifiedPacking,
     Work,
-    _depth_is_limited,
 )
 from geomdp.bounds.random_signs import (
     RandomSignSets,
@@ -47,7 +42,7 @@ from geomdp.bounds.random_signs import (
     log_whole,
     singletons,
 )
-from geomdp.workloads import Explicit, Histogram
+from geomdp.workloads import Histogram
 from tests.bounds.test_checker import rejected, saved
 
 MEAN, ROOT, LARGEST = MEASURES.values()
@@ -55,9 +50,6 @@ MEAN, ROOT, LARGEST = MEASURES.values()
 
 def part(work: int = 10**9, **values: Any) -> Part:
     return Part(values, Work(work))
-
-
-# --- codes and blocks ------------------------------------------------------------------------
 
 
 def test_primes():
@@ -94,9 +86,6 @@ def test_blocks_are_as_far_apart_as_the_sheet_says(side):
     found = verify_blocks(blocks_of(3, side), ROOT).separation
     expected = math.sqrt(2 * 2 * side / 4 / math.comb(side + 4, 2)) / 3
     assert found == pytest.approx(expected, rel=1e-12)
-
-
-# --- lines, answers and data sets ------------------------------------------------------------
 
 
 def test_the_distance_of_data_sets_is_the_largest():
@@ -164,18 +153,6 @@ def test_what_proves_nothing_is_rejected(name):
         call()
 
 
-@pytest.mark.parametrize("changes", [1, 3])
-def test_chi_square_is_computed_for_losses_up_to_the_limit(changes):
-    rho = MOST_LOSS / (2 * changes**2)
-    below = Guarantee(0.0, 0.0, rho * (1 - 1e-9)).chi_square(changes)
-    assert math.log1p(below) == pytest.approx(MOST_LOSS, rel=1e-8)
-    with pytest.raises(bounds.CertificateRejected, match="loses too much privacy"):
-        Guarantee(0.0, 0.0, rho * (1 + 1e-9)).chi_square(changes)
-
-
-# --- random signs ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("share", [-0.001, 0.9, 1.1])
 def test_a_stated_failure_is_that_of_the_union_bound(share):
     """The stated probability may be slightly above the computed one, e^-100 here, but not below.
@@ -211,9 +188,6 @@ def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(log
         most = float(((1 + (1 + 4 * (2 * Decimal(log_count)).exp()).sqrt()) / 2).ln())
     assert verified_signs(singletons(log_count)).log_count <= most
     assert log_whole(log_count) <= most + 2.0**-53 * (2 + most)
-
-
-# --- numbers of records ----------------------------------------------------------------------
 
 
 #: A bound on rho - 1 above which 2 copies of 3 records leave no gap; the margin is 1e-14 of it.
@@ -316,9 +290,6 @@ def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected():
         _check_packing(rung, packing_of(log_others, 2, separation), problem)
 
 
-# --- packings for which ln(M - 1) and negative log odds nearly cancel ------------------------
-
-
 def nearly_cancelled(factor: float, epsilon: float) -> bounds.Bound:
     """The bound from 100 elements whose answers are 1 apart, for a separation factor near 2.02.
 
@@ -359,40 +330,3 @@ def test_rounding_errors_of_nearly_equal_terms_prove_nothing(factor, tmp_path):
     # The margin of the library is above that of the checker, so an honest bound is confirmed.
     bound = nearly_cancelled(2 + 2 / 99 * (1 + 1e-6), 1e-9)
     assert bounds.check_certificate(saved(bound, tmp_path)).records == bound.value
-
-
-@pytest.mark.parametrize("excess", [1e-6, 3e-6, 7e-6, 2e-5])
-def test_honest_ranges_with_rho_near_one_are_confirmed(excess):
-    """The least number of copies is about 3 / (4 excess), and sensitive to the margin of rho."""
-    sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
-    packing = bounds.Packing(Explicit(np.eye(12)), np.arange(12), sets, "four of twelve")
-    problem = bounds.Problem(1e-8, packing.separation(bounds.MeanL2()) / (4 * (1 + excess)))
-    found = packing_rung(packing, problem)
-    assert found.first > 4
-    rung = Part(found.document(), Work(10**8))
-    verified = verify_listed(rung.part("family"), MEAN.norm)
-    stated = Stated(Guarantee(1e-8, 0.0, 0.0), problem.alpha, 4 * problem.alpha, 0.0, 1, MEAN)
-    assert _check_packing(rung, verified, stated) == (found.first, found.last)
-
-
-# --- reading ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("value", [None, True, False, "1", [1.0], {}, [], {"a": {}}, "text"])
-def test_what_is_no_number_or_list_is_not_read_as_one(value):
-    values = part(x=value)
-    for read_value, message in (
-        (values.number, "x is not a finite number"),
-        (values.whole, "x is not a whole number"),
-        (values.parts, "x is not a list of objects"),
-    ):
-        with pytest.raises(bounds.CertificateRejected, match=message):
-            read_value("x")
-
-
-def test_values_are_nested_up_to_a_limit():
-    value: Any = 1.0
-    for _ in range(MAX_DEPTH + 1):
-        value = [value]
-    assert _depth_is_limited({"a": value[0]})
-    assert not _depth_is_limited({"a": value})

@@ -148,9 +148,6 @@ def test_certificates_are_confirmed(name, tmp_path):
     assert last == [rung.last for rung in bound.certificate.rungs]
 
 
-# --- tampering -------------------------------------------------------------------------------
-
-
 def numbers_of(document: Document) -> list[tuple[Document, str]]:
     """Pairs (part, key) for the numbers of a document, its rungs and their families.
 
@@ -238,9 +235,6 @@ def test_a_missing_rung_and_rungs_of_two_workloads_are_rejected(tmp_path):
     rejected(path, document, "for 2 workloads")
 
 
-# --- independence and the command ------------------------------------------------------------
-
-
 def test_the_checker_imports_nothing_else_of_geomdp():
     folder = Path(geomdp.bounds.checker.__file__).parent
     for source in folder.glob("*.py"):
@@ -291,27 +285,11 @@ def test_sets_beyond_all_sizes_are_rejected(sets, reason, tmp_path):
     rejected(path, document, reason)
 
 
-@pytest.mark.parametrize("change", [
-    {"metric": []},
-    {"adjacency": {}},
-    {"rungs": []},
-    {"rungs": [1]},
-    {"epsilon": "1"},
-    {"alpha": 10**400},
-    {"lower_bound": 10**400},
-])  # fmt: skip
-def test_nonsense_is_rejected(change, tmp_path):
-    path = saved(BOUNDS["Hamming"](), tmp_path)
-    rejected(path, json.loads(path.read_text()) | change)
-
-
 def test_sums_of_generators_may_be_lighter_than_all_of_them():
     # The sum of the last two generators has weight 1. All other nonzero words have weight 3 to 5.
     generators = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 0], [0, 0, 1, 1, 1, 1]])
     assert least_weight(generators) == 1
 
-
-# --- the report on a certificate: statement, conditions, and facts that were verified ---------
 
 STATEMENTS = {
     "Hamming": "no 1-DP mechanism (replace-one) for marginals of d = 8, k = 1 has mean l2 error "

@@ -16,9 +16,6 @@ from tests.stats import binomial_below
 METRIC = bounds.MeanL2()
 
 
-# --- codes -----------------------------------------------------------------------------------
-
-
 def test_primes():
     small = [n for n in range(200) if n > 1 and all(n % f for f in range(2, n))]
     assert [n for n in range(2, 200) if prime_at_most(n) == n] == small
@@ -47,9 +44,6 @@ def test_codes_have_their_distance():
     assert code.distance >= 5
     with pytest.raises(ValueError, match="linearly independent"):
         bounds.LinearCode(np.array([[1, 0], [0, 1], [1, 1]]))
-
-
-# --- JL-T24 ----------------------------------------------------------------------------------
 
 
 def test_reed_solomon_sets_of_the_sheet():
@@ -107,9 +101,6 @@ def test_universes_beyond_any_list():
     # be below ln(M - 1) = 1000. The union bound over the signs is an assumption.
     assert bound.value == math.floor(999 * family.separation(METRIC) / 0.04)
     assert "probability at least 1 - 1e-06" in bound.assumptions[0]
-
-
-# --- JL-T25 ----------------------------------------------------------------------------------
 
 
 def test_listed_code_words_are_separated():
@@ -185,9 +176,6 @@ def test_impossible_marginal_bounds_are_refused():
         bounds.marginal_bound(16, 2, epsilon=1.0, alpha=0.4)
     with pytest.raises(ValueError, match="width"):
         bounds.marginal_bound(4, 5, epsilon=1.0, alpha=0.1)
-
-
-# --- separated sets --------------------------------------------------------------------------
 
 
 def test_separated_sets_of_the_cube():

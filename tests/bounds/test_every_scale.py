@@ -161,9 +161,6 @@ def test_a_bracket_beyond_the_range_of_mechanisms_names_the_range(unit):
         gd.sample_complexity_bracket(Explicit(unit * np.eye(3)), epsilon=1.0, alpha=0.1 * unit)
 
 
-# --- what cannot be checked is not saved -----------------------------------------------------
-
-
 @pytest.mark.parametrize(("bound", "reason"), [
     (lambda: bounds.orthogonal_lines_bound(Explicit(1e-99 * np.eye(3)), epsilon=1, alpha=1e-101),
      "alpha must be 0, or from 1e-100 to 1e.100"),
@@ -178,14 +175,6 @@ def test_what_the_checker_must_refuse_is_not_saved(bound, reason, tmp_path):
     with pytest.raises(ValueError, match=reason):
         certificate.save(tmp_path / "bound.json")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_separation_that_lost_digits_by_cancellation_is_accepted(tmp_path):
-    """The stated separation is 7% smaller than the true one: the rounding errors it allows for."""
-    W = Explicit(2.0**42 + np.eye(4))
-    packing = bounds.single_elements(W, np.arange(4), np.arange(4), "all")
-    assert 0.9 < packing.separation(bounds.MeanL2()) / math.sqrt(2 / 4) < 0.95
-    accepted(bounds.certify([packing], epsilon=0.01, alpha=0.01), tmp_path)
 
 
 @pytest.mark.parametrize("share", [0.92, 0.5])

@@ -51,9 +51,6 @@ def changed(path: Path, change: Callable[[Document], object]) -> None:
     seal(path, document)
 
 
-# --- false and empty claims ------------------------------------------------------------------
-
-
 def test_means_that_overflow_hide_no_equal_data_sets(tmp_path, monkeypatch):
     W, metric = Explicit(np.eye(3)), bounds.WorstCase()
     pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
@@ -153,9 +150,6 @@ def test_statements_are_rounded_to_the_safe_side(tmp_path):
     for text in (bound.statement, checked.statement):
         assert "0.5-DP" in text
         assert " 0.05 with" in text
-
-
-# --- malformed and exhausting files ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(("text", "reason"), [
@@ -293,9 +287,6 @@ def test_small_files_take_no_time(name, change, reason, tmp_path):
     rejected(path, f"^rung [01]: {reason}")
 
 
-# --- the arrays beside a certificate ---------------------------------------------------------
-
-
 def npz(path: Path, members: dict[str, bytes]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -315,8 +306,6 @@ def test_the_checker_rounds_as_the_library_does():
         assert reading.rounded_down(value) == rounded_down(value)
         assert reading.rounded_up(value) == rounded_up(value)
 
-
-# --- damaged .npz files: `zipfile` and NumPy raise many kinds of exceptions for them --------------
 
 #: An array in NumPy's format: eight bytes, the length of the header in two bytes, the header, and
 #: from byte 128 on the numbers.

@@ -42,9 +42,6 @@ PRIVACY = gd.PureDP(1.0)
 TABLES = workloads.MarginalTables([2] * 6, 2)
 
 
-# --- one line --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("moment", [1, 2])
 def test_many_steps_reach_discrete_laplace_noise(moment):
     q = math.exp(-1.0)
@@ -60,9 +57,6 @@ def test_many_steps_reach_discrete_laplace_noise(moment):
 def test_bad_lines_are_refused(arguments):
     with pytest.raises(ValueError, match=r"must be"):
         private_line(*arguments)
-
-
-# --- frames ----------------------------------------------------------------------------------
 
 
 def test_lengths_are_those_of_the_polar_frame():
@@ -103,9 +97,6 @@ def test_the_climb_reaches_known_frames():
     axes = coordinates(np.eye(5) - 0.2)
     # The vertices of this simplex are sqrt 2 apart, so no width is larger than sqrt 2.
     assert widest_frame(axes, 1)[1][0] == pytest.approx(math.sqrt(2), rel=1e-6)
-
-
-# --- bounds ----------------------------------------------------------------------------------
 
 
 @pytest.mark.ci
@@ -186,9 +177,6 @@ def test_bounds_follow_the_error_for_one_number_of_records():
         assert errors[1] < alpha <= errors[0]
     with pytest.raises(SideConditionError, match="one record"):
         orthogonal_lines_bound(TABLES, epsilon=1.0, alpha=1.0)
-
-
-# --- files -----------------------------------------------------------------------------------
 
 
 def a_bound(workload: workloads.Workload = TABLES, metric: Metric | None = None) -> Bound:

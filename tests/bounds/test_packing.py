@@ -51,9 +51,6 @@ def certificate_of(bound: bounds.Bound) -> bounds.Certificate:
     return bound.certificate
 
 
-# --- bounds and metrics ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("value", "side", "text"), [
     (3.5, bounds.Side.LOWER, "> 3"),
     (3.5, bounds.Side.UPPER, "<= 4"),
@@ -98,9 +95,6 @@ def test_separation_factors_of_the_sheet_have_even_odds():
         for kind in (bounds.MeanL2, bounds.RMS, bounds.WorstCase):
             with pytest.raises(ValueError, match="above 2"):
                 kind(factor)
-
-
-# --- the packing lemmas JL-L6 and JL-L7 ------------------------------------------------------
 
 
 def test_the_hamming_code_excludes_three_records():
@@ -181,9 +175,6 @@ def test_distances_count_replacements():
     np.testing.assert_allclose(packing.means, [W.answers(row) for row in multisets], rtol=1e-15)
 
 
-# --- side conditions -------------------------------------------------------------------------
-
-
 def test_failing_conditions_are_named():
     packing = hamming()
     with pytest.raises(
@@ -227,9 +218,6 @@ def test_separation_is_that_of_the_nearest_data_sets():
     # In the maximum norm, the means e_0, (e_0 + e_1) / 2 and e_2 have distances 1/2, 1 and 1.
     packing = bounds.Packing(Explicit(np.eye(3)), np.arange(3), np.array([[0, 0], [0, 1], [2, 2]]))
     assert packing.separation(bounds.WorstCase()) == pytest.approx(0.5, abs=1e-12)
-
-
-# --- the search for packings ----------------------------------------------------------------
 
 
 def textbook(workload: Workload, records: IntArray) -> list[bounds.Packing]:

@@ -40,8 +40,6 @@ from geomdp.workloads import (
 )
 from tests.bounds.test_checker import FORGED_RUNG, forged_rungs_are_rejected, rejected, saved
 
-# --- one line --------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_the_least_tail_is_that_over_all_densities(epsilon):
@@ -78,8 +76,6 @@ def test_no_independent_noise_is_better_and_none_is_needed(epsilon):
     assert plans[-1].scale < largest.mean() - 6 * largest.std() / math.sqrt(len(largest))
     assert plans[-1].scale > 0.7 * largest.mean()
 
-
-# --- choice of lines -------------------------------------------------------------------------
 
 WORKLOADS: dict[str, tuple[Callable[[], Workload], int]] = {
     "histogram": (lambda: Histogram(20), 19),
@@ -119,9 +115,6 @@ def test_queries_with_a_tiny_range_have_no_lines():
     assert query_lines_bound(Explicit(np.array([tiny, whole])), epsilon=1.0, alpha=0.01).value > 0
 
 
-# --- bounds ----------------------------------------------------------------------------------
-
-
 def test_lines_take_part_in_brackets():
     (best, *_), _ = lower_bounds(Prefixes(32), Problem(1.0, 0.002, WorstCase()), 0)
     assert best.certificate.rungs[-1].kind == "query lines"
@@ -140,9 +133,6 @@ def test_add_remove_counts_every_replacement_twice():
 def test_a_large_error_is_not_excluded():
     with pytest.raises(SideConditionError, match="single queries"):
         query_lines_bound(Prefixes(16), epsilon=1.0, alpha=0.5)
-
-
-# --- certificates ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

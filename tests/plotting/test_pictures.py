@@ -24,14 +24,12 @@ from geomdp.plotting import (
     draw_projection,
     draw_shadow,
     draw_slice,
-    power_of_ten,
 )
 from geomdp.plotting.pictures import (
     Outline,
     hull_of,
     shadow_outline,
     slice_outline,
-    unit_directions,
 )
 from geomdp.plotting.placed import level_body
 
@@ -66,12 +64,6 @@ def test_everything_drawn_is_in_view(plane, space):
         assert low <= -4.9 < 4.9 <= high
 
 
-@pytest.mark.parametrize("body", [gd.bodies.Simplex(np.eye(4)), gd.bodies.Spectraplex(2)])
-def test_a_body_of_few_dimensions_is_drawn_in_its_hull(body):
-    axes = Figure().add_subplot(projection="3d")
-    assert draw(body, axes)
-
-
 def test_faces_to_the_light_are_lighter(space):
     surface = draw(gd.bodies.CrossPolytope(3), space)[0]
     brightness = np.asarray(surface._facecolor3d)[:, :3].sum(axis=1)
@@ -85,6 +77,8 @@ def test_faces_to_the_light_are_lighter(space):
     (lambda ax: draw_slice(BALL, [3.0, 0.0], np.eye(2), ax), "centre must lie in the body"),
     (lambda ax: draw_noise(LaplaceNoise(3, 1.0), ax), "rows must be given"),
     (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, shares=[1.0]), "share must be above 0"),
+    (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, rows=np.eye(2), shares=[0.5, 0.999999]),
+     r"shares must be below 0\.99\d*, the share .* got 0\.999999"),
     (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, shares=[]), "at least 1 number, got none"),
     (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, centre=[0.0]), "centre must have shape"),
     (lambda ax: draw_packing(np.zeros((2, 3)), 1.0, ax), "centres must have shape"),
@@ -160,25 +154,12 @@ def test_estimated_levels_are_those_of_the_law(plane):
         assert abs(np.median(rough) / radius.mean() - 1) < 0.02
 
 
-def test_shares_beyond_the_picture_are_refused(plane):
-    """Each axis ends at 1.1 times the 0.999-quantile of the absolute value of its coordinate."""
-    noise = LaplaceNoise(2, 1.0)
-    assert draw_noise(noise, plane, rows=np.eye(2), shares=[0.99])
-    with pytest.raises(
-        ValueError, match=r"shares must be below 0\.99\d*, the share .* got 0\.999999"
-    ):
-        draw_noise(noise, plane, rows=np.eye(2), shares=[0.5, 0.999999])
-
-
 def test_cone_noise_is_no_gauge_and_drawn_all_the_same(plane):
     noise = ConeNoise(gd.bodies.Simplex(np.eye(3)), 0.5, np.full(3, 1 / 3))
     assert level_body(noise, 0.5) is None
     artists = draw_noise(noise, plane, rows=np.eye(2, 3), shares=[0.9, 0.5], centre=[1.0, 2.0])
     widths = [np.ptp(max(a.get_segments(), key=len)[:, 0]) for a in artists]
     assert widths == sorted(widths)
-
-
-# --- later figures of a name keep the layout of the first ---------------------------------------
 
 
 def figure(height: float, axes: int = 1, layout: str | None = "constrained") -> Figure:
@@ -203,22 +184,12 @@ def test_later_figures_have_the_axes_where_the_first_had_them():
     # Under another name, a figure with longer labels has its axes further to the right.
     assert left(other) > left(first) + 0.01
     assert np.ptp(again) > 0
-
-
-def test_figures_that_do_not_fit_are_refused():
-    pictures = SteadyPictures()
-    with pytest.raises(ValueError, match="figure must have a constrained layout, got None"):
-        pictures.png(figure(1.0, layout=None), "a")
-    pictures.png(figure(1.0), "a")
-    with pytest.raises(ValueError, match="must have 1 axes like the first figure 'a', got 2"):
-        pictures.png(figure(1.0, axes=2), "a")
-
-
-def test_powers_of_ten_are_plain_text():
-    assert [power_of_ten(10.0**k, k) for k in (-12, 0, 3)] == ["10⁻¹²", "10⁰", "10³"]
-
-
-# --- outlines -------------------------------------------------------------------------------
+    for misfit, message in (
+        (figure(1.0, layout=None), "figure must have a constrained layout, got None"),
+        (figure(1.0, axes=2), "must have 1 axes like the first figure 'a', got 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pictures.png(misfit, "a")
 
 
 def solid_volume(outline: Outline) -> float:
@@ -236,46 +207,30 @@ def ring_area(outline: Outline) -> float:
 BOX = gd.bodies.Box(np.array([-1.0, -2.0, 0.0]), np.array([1.0, 2.0, 3.0]))
 
 
-def face_count(outline: Outline) -> int:
-    """Number of faces of a polytope: the triangles of one face have the same unit normal."""
-    a, b, c = (outline.points[outline.triangles[:, i]] for i in range(3))
-    normals = np.cross(b - a, c - a)
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    # Adding 0 turns -0 into 0, so that equal normals have equal bits after rounding.
-    return len(np.unique(normals.round(6) + 0.0, axis=0))
-
-
-@pytest.mark.parametrize(("body", "volume", "vertices", "edges", "faces"), [
-    (BOX, 24.0, 8, 12, 6),
-    (gd.bodies.CrossPolytope(3), 4 / 3, 6, 12, 8),
+@pytest.mark.parametrize(("body", "volume", "vertices", "edges"), [
+    (BOX, 24.0, 8, 12),
+    (gd.bodies.CrossPolytope(3), 4 / 3, 6, 12),
     # The last point lies inside the hull of the others, so it is no vertex.
-    (gd.bodies.VPolytope(np.vstack([np.zeros(3), np.eye(3), np.full(3, 0.2)])), 1 / 6, 4, 6, 4),
+    (gd.bodies.VPolytope(np.vstack([np.zeros(3), np.eye(3), np.full(3, 0.2)])), 1 / 6, 4, 6),
 ], ids=["box", "cross-polytope", "simplex"])  # fmt: skip
-def test_polytopes_are_drawn_exactly(body, volume, vertices, edges, faces):
+def test_polytopes_are_drawn_exactly(body, volume, vertices, edges):
     outline = shadow_outline(body, np.eye(3))
     assert solid_volume(outline) == pytest.approx(volume, rel=1e-12)
-    found = len(outline.points), len(outline.edges), face_count(outline)
-    assert found == (vertices, edges, faces)
+    assert (len(outline.points), len(outline.edges)) == (vertices, edges)
 
 
 @pytest.mark.parametrize(("body", "volume"), [
     (gd.bodies.Ball(3, 2.0), 4 / 3 * math.pi * 8),
     # Joe (2006): the volume of 3 x 3 correlation matrices.
     (gd.bodies.Elliptope(3), math.pi**2 / 2),
-    (gd.bodies.LpBall(1.5, 3), gd.bodies.LpBall(1.5, 3).volume()),
-    (gd.bodies.Spectraplex(2), gd.bodies.Spectraplex(2).volume()),
     (gd.difference_body(gd.bodies.Spectraplex(2)),
      gd.difference_body(gd.bodies.Spectraplex(2)).volume()),
-], ids=["ball", "elliptope", "p = 1.5", "spectraplex", "its difference"])  # fmt: skip
+], ids=["ball", "elliptope", "difference"])  # fmt: skip
 def test_smooth_bodies_are_drawn_from_inside(body, volume):
     drawn = solid_volume(shadow_outline(body, np.eye(3)))
     # The 3000 directions are about 4 degrees apart, so the outline of a unit ball cuts off caps of
     # height 1 - cos(2 degrees).
     assert (1 - 0.01) * volume < drawn <= volume * (1 + 1e-9)
-
-
-def test_a_ball_has_no_edges():
-    assert len(shadow_outline(gd.bodies.Ball(3), np.eye(3)).edges) == 0
 
 
 def test_a_reflected_hull_is_turned_outwards():
@@ -293,13 +248,6 @@ def test_slices_through_the_middle_lie_in_shadows(body):
     assert body.contains(inner.points @ rows, 1e-9).all()
 
 
-def test_a_disc_is_drawn_to_its_area():
-    # A regular polygon with N corners on the unit circle has the area N sin(2 pi / N) / 2.
-    count = len(unit_directions(2))
-    expected = count * math.sin(2 * math.pi / count) / 2
-    assert ring_area(shadow_outline(gd.bodies.Ball(2), np.eye(2))) == pytest.approx(expected)
-
-
 def test_missing_oracles_are_named():
     with pytest.raises(MissingOracle, match="extreme_point or vertex_list"):
         shadow_outline(gd.bodies.TableMoments([2, 2]), np.eye(3)[:, :2])
@@ -311,8 +259,3 @@ def test_flat_hulls(k, count):
     found = hull_of(np.vstack([points, points.mean(axis=0)]))
     assert len(found.points) == count
     assert len(found.triangles) == len(found.edges) == 0
-
-
-def test_a_centre_outside_is_refused():
-    with pytest.raises(ValueError, match="centre must lie in the body"):
-        slice_outline(gd.bodies.Ball(2), np.array([2.0, 0.0]), np.eye(2))
