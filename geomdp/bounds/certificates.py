@@ -24,17 +24,9 @@ import numpy as np
 from geomdp._numerics.files import write_together
 from geomdp._typing import FloatArray
 from geomdp._validation import plural, require_type
-from geomdp.bounds.problem import (
-    MEAN_L2,
-    Bound,
-    Metric,
-    Problem,
-    Side,
-    SideConditionError,
-    rounded_down,
-    rounded_up,
-)
+from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, Side, SideConditionError
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import printed, printed_down
 from geomdp.workloads import (
     Histogram,
     Marginals,
@@ -162,7 +154,7 @@ def rungs_of_plans(plans: Iterable[Plan], alpha: float) -> list[Rung]:
     for plan in plans:
         last = math.floor(plan.scale / alpha)
         if plan.records <= last:
-            error = rounded_down(plan.scale / last, 4)
+            error = printed_down(plan.scale / last, 4)
             said = f"the error is at least {error} on some data set of {plan.made_of}"
             parts = (plan.kind, plan.family, said, plan.constants, plan.lists)
             rungs.append(Rung(plan.records, last, *parts))
@@ -214,7 +206,7 @@ def packing_rung(family: PackingFamily, problem: Problem) -> Rung:
             f"(epsilon times changes per replacement) = {reachable:.6g}"
         )
     last = math.floor(copies * size * rho)
-    apart = rounded_down(separation * copies * size / last, 4)
+    apart = printed_down(separation * copies * size / last, 4)
     said = (
         f"there are {count_in_words(family.log_others)} data sets, at most "
         f"{plural(copies * distance, 'replacement')} apart, with answers at least {apart} apart"
@@ -235,7 +227,7 @@ def count_in_words(log_others: float) -> str:
     """The number M of data sets from ln(M - 1); a large number is written as a power of e."""
     if log_others < math.log(1e6):
         return str(round(math.exp(log_others)) + 1)
-    return f"e^{rounded_down(log_others, 4)}"
+    return f"e^{printed_down(log_others, 4)}"
 
 
 def excluded_records(family: PackingFamily, problem: Problem) -> int:
@@ -349,7 +341,7 @@ def covering_bound(rungs: Sequence[Rung], problem: Problem, reasons: Sequence[st
     )
     assumptions = dict.fromkeys(text for rung in chosen for text in rung.assumptions)
     if failure > max(rung.failure for rung in chosen):
-        assumptions[f"together with probability at least 1 - {rounded_up(failure)}"] = None
+        assumptions[f"together with probability at least 1 - {printed(failure)}"] = None
     return Bound(certificate.value, Side.LOWER, statement, tuple(assumptions), certificate)
 
 

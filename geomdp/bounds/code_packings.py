@@ -26,12 +26,8 @@ from geomdp.workloads import Marginals
 
 # Reed-Solomon codes over prime fields: many words that differ in most positions.
 
-#: Largest size q of a field. The elements of a field must fit in int64. `random_sign_bound` chooses
-#: q and the number s of positions so small that the element numbers i q + a of `random_signs`,
-#: with i < s and a < q, fit, too.
-MAX_PRIME = 1 << 60
-#: Largest number of words that are listed.
-MAX_WORDS = 1 << 20
+#: Largest size of a field, and largest number of words that are listed.
+MAX_PRIME, MAX_WORDS = 1 << 60, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -117,11 +113,8 @@ def _is_prime(number: int) -> bool:
 
 # Binary linear codes. The minimum distance is computed from all words.
 
-#: Largest dimension of a code. `LinearCode` forms all words; 2^20 words of 64 bits take 8 MB.
-MAX_DIMENSION = 20
-#: Dimension at which a greedy search stops. For each generator that it tries, the search adds the
-#: generator to every word of the code so far: at most 2^13 words.
-SEARCH_DIMENSION = 14
+#: Largest dimension of a code, all words of which are formed, and of a code that is searched.
+MAX_DIMENSION, SEARCH_DIMENSION = 20, 14
 #: Number of random generators tried for each new row; the search stops if none can be added.
 TRIES = 400
 
@@ -217,10 +210,8 @@ def _span(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return span
 
 
-#: Several numbers of tuples are tried. Each is about this ratio times the number tried before.
-LENGTH_RATIO = 2**0.25
-#: Degrees that are tried for one length of a code, as shares of the length.
-DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
+#: Ratio of successive numbers of tuples, and degrees, as shares of a code's length, that are tried.
+LENGTH_RATIO, DEGREE_SHARES = 2**0.25, tuple(i / 8 for i in range(1, 9))
 #: Numbers of bits of the binary codes that are tried, and their minimum distances besides 1, in
 #: sixteenths of the number of bits.
 INNER_LENGTHS, DISTANCE_SHARES = (16, 24, 32, 48, 64), range(2, 9)
@@ -355,15 +346,13 @@ class CodeWords(PackingFamily):
         return {"type": "code words", "attributes": self.attributes, **codes}
 
 
-# Packings for marginals from Hadamard blocks and codes (Nikolov 2022, Theorem 25; JL-T25).
-#
-# The queries are conjunctions of l of d attributes, split into l - 1 parts of d' attributes (a
-# power of two) and a last part. Let h_1..h_J be the J = d' - 1 non-constant columns of Sylvester's
-# d' x d' Hadamard matrix, and v_j = (1 + h_j) / 2. The data set X_f of a function f has one record
-# for each of the first s tuples j of column numbers: (v_{j_1}, ..., v_{j_{l-1}}, f(j)). f(j) is B
-# words of a binary code with minimum distance D, and then 0. The s B words encode a word of a
-# Reed-Solomon code, whose words differ in at least c symbols. `geomdp.bounds.checker.code_packings`
-# has the proof. The paper takes B = 1; a search can find binary codes of shorter words.
+# Packings for marginals from Hadamard blocks and codes (Nikolov 2022, Theorem 25; JL-T25). The
+# queries are conjunctions of l of d attributes, split into l - 1 parts of d' attributes (a power of
+# two) and a last part. Let h_1..h_J be the J = d' - 1 non-constant columns of Sylvester's d' x d'
+# Hadamard matrix, and v_j = (1 + h_j) / 2. The data set X_f of a function f has one record for each
+# of the first s tuples j of column numbers: (v_{j_1}, ..., v_{j_{l-1}}, f(j)). f(j) is B words of a
+# binary code with minimum distance D, and then 0. The s B words encode a word of a Reed-Solomon
+# code, whose words differ in at least c symbols. The paper takes B = 1.
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,22 +116,15 @@ class Accuracy:
 
 # Pure privacy: a prior and allowances.
 
-#: Smooth priors that are tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat
-#: priors are best for small T, and priors that decrease towards the ends are best for large T.
+#: Smooth priors that are tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a).
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
-#: Distance between points y for squared errors. A step from t to t + 1 has length 1. For large
-#: epsilon, errors are smaller than a step, and `private_line` uses a smaller distance.
+#: Distance between points y for squared errors, smaller for large epsilon.
 SPACING = 0.02
-#: Largest epsilon T. The number e^(epsilon T) must not overflow, and a larger T would raise a risk
-#: by at most about 2%.
-MOST_EPSILON = 64.0
-#: Largest epsilon of a step: for larger ones, errors are tiny, and the points y too far apart.
-MOST_STEP = 12.0
-#: Relative margin for the O(T) rounding errors of a risk. For T up to 1000 it is more than 40 times
-#: T 2^-52.
-RISK_MARGIN = 1e-11
-#: Relative margin for the rounding errors of a sum of T + 1 allowances.
-SUM_MARGIN = 1e-14
+#: Largest epsilon T, as e^(epsilon T) must not overflow, and largest epsilon of a step.
+MOST_EPSILON, MOST_STEP = 64.0, 12.0
+#: Relative margins for the O(T) rounding errors of a risk, for T up to 1000 more than 40 times
+#: T 2^-52, and for those of a sum of T + 1 allowances.
+RISK_MARGIN, SUM_MARGIN = 1e-11, 1e-14
 
 
 @lru_cache(maxsize=1024)
@@ -143,12 +136,10 @@ def private_line(steps: int, epsilon: float, moment: int) -> Line:
     nu_0 + ... + nu_T if sum_t f_t (pi_t |y - t|^p - nu_t) >= 0 for all these f > 0 and y in [0, T],
     where pi is a prior and the nu_t are called allowances.
 
-    A few smooth priors are tried, and the best prior from the linear program of the best estimate.
-    Up to 40 steps, if its solver succeeds, the bound for `moment` 1 is the error of the best
-    mechanism up to rounding. For `moment` 2 it is slightly smaller, because y is restricted to
-    points. For more steps, the prior that is best for 40 steps is tried instead. Cost: a linear
-    program with O(T^2) unknowns (half a second for T = 40), and a few iterations of O(T^2 / h) for
-    each prior, with points h apart.
+    Up to 40 steps, if the solver of a linear program succeeds, the bound for `moment` 1 is the
+    error of the best mechanism up to rounding; for `moment` 2 it is slightly smaller. For more
+    steps, smooth priors and the best prior for 40 steps are tried. Cost: a linear program with
+    O(T^2) unknowns (half a second for T = 40).
 
     Parameters
     ----------
@@ -240,22 +231,17 @@ def _least_ratio(gains: FloatArray, weights: FloatArray, epsilon: float) -> floa
     return previous
 
 
-# The best prior for a private estimate of t in {0, ..., T}, from a linear program.
-#
-# The sum of the allowances nu is maximised over pi, nu and V with V_0(y) >= 0 and
+# The best prior for a private estimate of t in {0, ..., T}, from a linear program. The sum of the
+# allowances nu is maximised over pi, nu and V with V_0(y) >= 0 and
 #
 #     V_t(y) <= pi_t |y - t|^p - nu_t + e^(+-epsilon) V_{t+1}(y),   with both signs.
 #
-# The dual program finds the estimate that reports one of the points y with the least p-th moment of
-# the error, in the worst case over t. As t -> T - t changes nothing, t and T - t share their
-# unknowns, and points y up to T / 2 are enough. The solution is no proof: `private_line` corrects
-# it.
+# As t -> T - t changes nothing, t and T - t share their unknowns, and points y up to T / 2 are
+# enough. The solution is no proof: `private_line` corrects it.
 
-#: Largest number of steps T for which the program is solved. For T = 40 it takes half a second, for
-#: T = 64 several seconds. For larger T, the program raises the bound by little.
-LONGEST = 40
-#: Below this number of steps the simplex method is faster, from it on interior points.
-FEW = 16
+#: Largest number of steps T for which the program is solved, in about half a second. Below `FEW`
+#: steps the simplex method is faster, from it on interior points.
+LONGEST, FEW = 40, 16
 #: For p = 2, the spacing of the points y in [0, T / 2] gives about `CELLS` pairs (y, t), and is at
 #: most `COARSEST`. A program then takes at most a second.
 CELLS, COARSEST = 1500, 0.5
@@ -278,7 +264,6 @@ def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, Flo
     lower[2 * half :: count] = 0
     rows = _requirements(np.abs(points[:, None] - np.arange(count)) ** moment, pair, epsilon)
     zeros, bounds = np.zeros(rows.shape[0]), [(least, None) for least in lower.tolist()]
-    # The two methods find the same solution.
     solved = scipy.optimize.linprog(
         costs, rows, zeros, total, [1.0], bounds, "highs-ds" if steps < FEW else "highs-ipm"
     )
@@ -312,8 +297,7 @@ def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
 
 # (epsilon, delta)-DP: delta K is the price of the slack variables of the program of `best_prior`.
 
-#: Relative margin for the rounding errors of delta K. The checker of certificates computes delta K
-#: again, with a smaller margin of 5e-12.
+#: Relative margin for the rounding errors of delta K; that of the checker is 5e-12.
 PRICE_MARGIN = 1e-11
 
 
@@ -375,15 +359,11 @@ def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> Line
     return Line(steps, risk, {"argument": "pairs", "steps": steps, "risk": risk})
 
 
-# How much the outputs of a private mechanism on two data sets must overlap.
-#
-# `geomdp.bounds.checker.reading` defines the overlap and proves the bounds. That for zCDP is never
-# weaker than Pinsker's inequality (2 TV^2 <= r^2 rho) or the inequality of Bretagnolle and Huber
-# (TV^2 <= 1 - e^(-r^2 rho)).
+# How much the outputs of a private mechanism on two data sets must overlap:
+# `geomdp.bounds.checker.reading` defines the overlap and proves the bounds.
 
 #: Relative margin for the rounding errors of an overlap, which for delta > 0 can be a small
-#: difference of two larger numbers. The checker computes each overlap again, with a margin of
-#: 2e-13, and must not find a smaller one.
+#: difference of two larger numbers. That of the checker is 2e-13.
 OVERLAP_MARGIN = 1e-12
 #: The bound 1 - tanh(x) is at most 2 e^(-2 x). It is set to 0 if 2 x is at least this number.
 MOST_LOSS = 600.0
@@ -416,14 +396,10 @@ def _loss_of_binary_answers(divergence: float) -> float:
     return bracket(lambda loss: loss * math.tanh(loss / 2) >= least, 0.0, divergence + 1)[1]
 
 
-# zCDP: differences (the argument "differences" of the checker).
-#
-# For large T and slowly varying c, the bound tends to 1 / kappa: b^2 / kappa in units of one
-# change. For small b^2 rho, that is close to 1 / (2 rho), the variance of Gaussian noise, which is
-# then the best for one query.
+# zCDP: differences (the argument "differences" of the checker). For large T, slowly varying c and
+# small b^2 rho, the bound is close to the variance 1 / (2 rho) of Gaussian noise.
 
-#: Profiles c that are tried: powers of sin(pi (t + a) / (T - 1 + 2 a)), as pairs (power, a). Flat
-#: profiles are best for small T.
+#: Profiles c that are tried: powers of sin(pi (t + a) / (T - 1 + 2 a)), as pairs (power, a).
 PROFILES = ((0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (0.75, 1.0), (1.0, 2.0))
 #: Relative margin for the rounding errors of the two sums.
 SMOOTH_MARGIN = 1e-12

@@ -31,11 +31,9 @@ from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Ratio of successive numbers t of copies that are tried, from t = 20 on.
-COPIES_RATIO = 1.05
-#: Largest R / M that is tried for several copies. For larger R, t lambda decreases as t grows,
-#: unless the least distance of two answers limits lambda.
-MOST_ODDS = 16.0
+#: Ratio of successive numbers t of copies that are tried, from t = 20 on, and the largest R / M for
+#: several copies: t lambda mostly decreases beyond it.
+COPIES_RATIO, MOST_ODDS = 1.05, 16.0
 #: Largest privacy loss epsilon t of all copies together. Its exponential does not overflow float64.
 MOST_LOSS = 600.0
 #: Relative margin by which t lambda is rounded down.
@@ -139,10 +137,8 @@ def _numbers(most: int) -> list[int]:
     return sorted({*range(1, min(most, 20) + 1), *grown, most})
 
 
-# Bound on the average error over elements separated in l2 norm, without Markov's inequality.
-#
-# `geomdp.bounds.checker.listed` has the proof and the notation: the answers a_i, the bound G, and
-# for p = 1 the vectors z_i and the centre c, with <u, v> = u^T v / k.
+# Elements separated in l2 norm. `geomdp.bounds.checker.listed` has the notation: the answers a_i,
+# the bound G, and for p = 1 the vectors z_i and the centre c, with <u, v> = u^T v / k.
 
 #: Number of steps of Weiszfeld's iteration for the centre, and least distance of an answer from the
 #: centre, as a share of the separation, by which it divides.
@@ -216,14 +212,10 @@ def _spread(steps: FloatArray, separation: float, moment: int, rounding: float) 
     return float((mean / longest - slack) * (1 - rounding))
 
 
-# Average error over elements that are far apart: an estimate is near at most one of them.
-#
-# `geomdp.bounds.checker.listed` has the proof and the notation. For two elements and p = 1 the
-# bound is the error of randomised response, which is optimal. For the largest error, the bound of
-# `separated_elements`, which uses the root mean square of all entries, is often much smaller.
+# Elements that are far apart in any norm: an estimate is near at most one of them. For two elements
+# and p = 1 the bound is the error of randomised response, which is optimal.
 
-#: Largest number M^2 k of differences of answers that are computed for M elements and k queries, if
-#: M is above 2. Two elements are compared for every k.
+#: Largest number M^2 k of differences of answers that are computed for M > 2 elements.
 MOST_DIFFERENCES = 1 << 26
 
 
@@ -294,10 +286,8 @@ class FarthestElements(NamedTuple):
 
     def rounding(self, count: int) -> float:
         """Bound on the relative error of a distance, or mean distance, of exact answers."""
-        # Each entry of a difference has a relative error of one rounding, however close the answers
-        # are.
-        operations: int = self.answers.shape[1] + count + 8
-        return operations * ROUNDING
+        # Each entry of a difference has one relative rounding error, however close the answers are.
+        return float(self.answers.shape[1] + count + 8) * ROUNDING
 
 
 @lru_cache(maxsize=8)

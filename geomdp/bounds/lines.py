@@ -70,12 +70,9 @@ def used_elements(elements: npt.NDArray[Any], pairs: IntArray) -> tuple[npt.NDAr
     return elements[used], rows.reshape(pairs.shape)
 
 
-#: Eigenvalues of D W^T W D below this share of the largest eigenvalue are set to 0, which lowers S.
-#: Rounding changes an eigenvalue by about 2^-52 times the largest eigenvalue. The root of an
-#: eigenvalue that is kept then changes by less than `LENGTH_MARGIN` times the largest root.
-LEAST_EIGENVALUE = 1e-9
-#: Relative margin by which C is rounded down.
-LENGTH_MARGIN = 5e-10
+#: Eigenvalues of D W^T W D below this share of the largest are set to 0, which lowers S. Rounding
+#: changes the root of any other by less than `LENGTH_MARGIN`, the margin of C, times the largest.
+LEAST_EIGENVALUE, LENGTH_MARGIN = 1e-9, 5e-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,12 +146,10 @@ def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accur
 
 #: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
-#: Number of prices, and the ratio of each price to the price before. The last price is so low that
-#: even lines several times shorter than the longest line get many steps.
+#: Number of prices, and the ratio of each price to the price before.
 PRICES, PRICE_RATIO = 80, 0.9
 #: Approximate privacy losses of one step, for which the number of copies is chosen. Larger ones
-#: lower the bound by 2% to 50%. Smaller ones raise it by 3% for few records, but would need more
-#: than 96 steps on a line to exclude a small error.
+#: lower the bound by 2% to 50%, smaller ones need more than 96 steps to exclude a small error.
 STEP_EPSILONS = (0.25, 0.5)
 
 
@@ -343,18 +338,14 @@ def orthogonal_lines(workload: Workload, largest: bool) -> tuple[OrthogonalLines
     return tuple(lines)
 
 
-# Pairs of points that are far apart in orthogonal directions.
-#
-# An ascent alternates two steps: find the pair with the largest delta_j = <u_j, w_j> for each
-# vector u_j of an orthonormal frame, then take the polar factor of the matrix with columns
-# delta_j w_j. Up to raised eigenvalues (see `SINGULAR`), no step lowers the sum of squares of the
-# delta_j.
+# Pairs of points that are far apart in orthogonal directions. An ascent alternates two steps: find
+# the pair with the largest delta_j = <u_j, w_j> for each vector u_j of an orthonormal frame, then
+# take the polar factor of the matrix with columns delta_j w_j. Up to raised eigenvalues, no step
+# lowers the sum of the squared delta_j.
 
-#: How often an ascent repeats its two steps. Further repetitions usually change the lengths by less
-#: than one per cent.
+#: How often an ascent repeats its two steps. More change the lengths by less than one per cent.
 ASCENT_STEPS = 8
-#: Eigenvalues below this share of the largest eigenvalue are raised to this share, because the
-#: square roots of the eigenvalues are inverted, and 0 has no inverse.
+#: Eigenvalues below this share of the largest are raised to it, as their roots are inverted.
 SINGULAR = 1e-9
 #: An element counts as in the span of those before it if its squared distance from the span, its
 #: pivot, is below this share of the largest pivot.
@@ -386,8 +377,8 @@ def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray
     for _ in range(ASCENT_STEPS):
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
         values, vectors = np.linalg.eigh(differences @ differences.T)
-        # If pairs repeat, some eigenvalues are 0, and the polar factor is not unique. With raised
-        # eigenvalues the frame is unique, but not orthonormal: some of its vectors are too short.
+        # Repeated pairs have eigenvalues 0. If these are raised, the frame is unique, but some of
+        # its vectors are too short.
         roots = np.sqrt(np.maximum(values, SINGULAR * values[-1]))
         pairs, lengths = _widest(points, differences.T @ (vectors / roots) @ vectors.T)
     return pairs, lengths
@@ -401,15 +392,11 @@ def _widest(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray
     return pairs, along[pairs[:, 0], columns] - along[pairs[:, 1], columns]
 
 
-# Lower bound on the largest error over the queries, from lines along single queries.
-#
-# C grows like ln(g) / epsilon for large T, unlike the bounds from orthogonal lines for root mean
-# squares. For small epsilon b, large T and a smooth prior that is small at both ends, C is close to
-# delta (1 + 1/2 + ... + 1/g) / epsilon: the expected largest absolute value of g independent
-# Laplace variables of scale delta / epsilon.
+# Lower bound on the largest error over the queries, from lines along single queries. For small
+# epsilon b, large T and a smooth prior, C is close to delta (1 + 1/2 + ... + 1/g) / epsilon: the
+# expected largest absolute value of g independent Laplace variables of scale delta / epsilon.
 
-#: Relative margin by which C is rounded down. The rounding errors of p(m) are below
-#: (T + epsilon b T) 2^-51.
+#: Relative margin of C; the rounding errors of p(m) are below (T + epsilon b T) 2^-51.
 QUERY_MARGIN = 1e-10
 
 
@@ -440,20 +427,15 @@ class QueryLines(PairedElements):
         }
 
 
-#: `MAX_COMPARED` is the largest number E^2 k of comparisons of answers, for k queries and E > 2
-#: elements. `MAX_QUERIES` is the largest number of queries for which lines are sought.
+#: Largest number E^2 k of comparisons of answers, and of queries for which lines are sought.
 MAX_COMPARED, MAX_QUERIES = 1 << 24, 1 << 9
 #: Largest number of lines. The bound grows with the logarithm of the number of lines.
 MOST_LINES = 64
-#: Least difference of the two answers of a pair to its query, divided by the range of the answers
-#: of the sample to this query.
+#: Least difference of the two answers of a pair to its query, as a share of the query's range.
 LEAST_SHARE = 0.5
-#: Queries with at most this range are left out, as `check_certificate` rejects smaller numbers.
-LEAST_RANGE = 1e-100
 #: Numbers of steps that are tried for each line.
 QUERY_STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-#: The numbers of copies that are tried are 1 and, for each of these values, the largest number with
-#: which the privacy loss of one step of a line is at most the value.
+#: Privacy losses of one step, for which the number of copies is chosen, besides one copy.
 QUERY_STEP_EPSILONS = (0.25, 1.0)
 
 
@@ -513,7 +495,8 @@ def _all_query_plans(lines: QueryLines, epsilon: float) -> Iterator[Plan]:
         for steps in QUERY_STEPS:
             if one > MOST_STEP or one * steps > MOST_EPSILON:
                 continue
-            tails, priors = tails_of_priors(steps, one), smooth_priors(steps)
+            priors = smooth_priors(steps)
+            tails = np.array([least_tails(prior, one) for prior in priors])
             for subset in subsets:
                 count = len(subset.pairs)
                 sums = (-np.expm1(count * np.log1p(-tails))).sum(axis=1)
@@ -528,13 +511,13 @@ def _all_query_plans(lines: QueryLines, epsilon: float) -> Iterator[Plan]:
 
 @lru_cache(maxsize=8)
 def found_lines(workload: Workload) -> QueryLines | None:
-    """The lines found for a workload; None if no query tried has a range above `LEAST_RANGE`."""
+    """The lines found for a workload; None if no query tried has a range above `LEAST_ANSWER`."""
     k = workload.n_queries
     most = max(2, math.isqrt(MAX_COMPARED // k))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = bounded_answers(workload, elements)
     considered = np.unique(np.linspace(0, k - 1, min(k, MAX_QUERIES)).astype(int))
-    considered = considered[np.ptp(answers[:, considered], axis=0) > LEAST_RANGE]
+    considered = considered[np.ptp(answers[:, considered], axis=0) > LEAST_ANSWER]
     if len(considered) == 0:
         return None
     pairs = _cleanest_pairs(answers, considered)
@@ -572,19 +555,16 @@ def _last_to_first(changed: np.ndarray) -> IntArray:
     return np.array(order, dtype=np.int64)
 
 
-# A lower bound on the chance that a count is outside a range chosen from a private output.
-#
-# With a prior pi on the count t in {0, ..., T}, and q = e^-epsilon for an epsilon-DP step, t is
-# outside any m consecutive numbers W with a probability of at least
+# A lower bound on the chance that a count is outside a range chosen from a private output. With a
+# prior pi on the count t in {0, ..., T}, and q = e^-epsilon for an epsilon-DP step, t is outside
+# any m consecutive numbers W with a probability of at least
 #
 #     p(m) = min over c and W of (sum over t outside W of pi_t q^|t - c|) / (sum_t pi_t q^|t - c|).
 #
-# `geomdp.bounds.checker.lines` has the proof (derived here). For a flat prior and large T,
-# q^|t - c| is the posterior of discrete Laplace noise (Ghosh-Roughgarden-Sundararajan 2009).
+# `geomdp.bounds.checker.lines` has the proof (derived here).
 
-#: Priors that are tried: powers of sin(pi (t + 1) / (T + 2)). If t is near an end of {0, ..., T},
-#: the numbers close to t are mostly on one side of it, so a range that begins at this end is likely
-#: to contain t. Priors that are small at the ends give little weight to this easy case.
+#: Priors that are tried: powers of sin(pi (t + 1) / (T + 2)). Near an end, a range is likely to
+#: contain t; priors that are small at the ends give little weight to this easy case.
 POWERS = (0.0, 1.0, 1.5, 2.0, 4.0)
 
 
@@ -592,14 +572,6 @@ def smooth_priors(steps: int) -> list[FloatArray]:
     """Priors on {0, ..., T} for T = `steps`."""
     heights = np.sin(np.pi * (np.arange(steps + 1) + 1) / (steps + 2))
     return [heights**power / (heights**power).sum() for power in POWERS]
-
-
-@lru_cache(maxsize=256)
-def tails_of_priors(steps: int, epsilon: float) -> FloatArray:
-    """p(1), ..., p(T) for each of the `smooth_priors`, if all steps lose at most 64."""
-    assert epsilon <= MOST_STEP
-    assert epsilon * steps <= MOST_EPSILON
-    return np.array([least_tails(prior, epsilon) for prior in smooth_priors(steps)])
 
 
 def least_tails(prior: FloatArray, epsilon: float) -> FloatArray:

@@ -29,8 +29,7 @@ from geomdp.workloads import Workload
 
 #: Largest M^2 s for which distances of M data sets of s records are computed.
 MOST_COMPARED = 1 << 28
-#: Relative error allowed for each operation in a separation: 16 times that of float64, because the
-#: checker of certificates adds in another order.
+#: Relative error allowed for each operation in a separation: the checker adds in another order.
 ROUNDING = 2.0**-49
 
 
@@ -260,8 +259,7 @@ def single_elements(
 
 #: Largest number of answers of elements in memory: 2^24 float64 numbers take 128 MB.
 MAX_ANSWERS = 1 << 24
-#: Largest size of multisets that is tried, and number of sizes in a row without progress after
-#: which the search stops.
+#: Largest size of multisets, and number of sizes without progress after which the search stops.
 LARGEST_SIZE, PATIENCE = 1 << 10, 3
 
 
@@ -434,8 +432,7 @@ def spread_out(
     means = means_of(answers, datasets)
     nearest = np.array([_nearest(metric, means, i) for i in range(len(means))])
     for _ in range(exchanges):
-        # An exchange can move a data set away from other data sets. The entries of `nearest` for
-        # the other data sets are then only lower bounds. So recompute the least entry before use.
+        # After an exchange, entries of `nearest` may be lower bounds, so compute the least again.
         closest = int(nearest.argmin())
         nearest[closest] = _nearest(metric, means, closest)
         if nearest[closest] > nearest.min():

@@ -15,7 +15,6 @@ A larger c raises the odds q / (1 - q), but the packing needs more separation.
 from __future__ import annotations
 
 import abc
-import decimal
 import enum
 import math
 from dataclasses import dataclass
@@ -27,27 +26,10 @@ from geomdp._numerics.linalg import bracket
 from geomdp._typing import FloatArray
 from geomdp._validation import listed, positive, probability, real_number, require_type, whole
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.privacy.definitions import check_range, checked_adjacency
+from geomdp.privacy.definitions import check_range, checked_adjacency, printed, printed_down
 
 #: Smaller whole numbers are printed with all their digits. Every one of them is a float64.
 ALL_DIGITS = 10**15
-
-
-def rounded_down(value: float, digits: int = 6) -> str:
-    """The largest decimal with `digits` significant digits that is at most ``repr(value)``."""
-    return _rounded(value, digits, decimal.ROUND_FLOOR)
-
-
-def rounded_up(value: float, digits: int = 6) -> str:
-    """The smallest decimal with `digits` significant digits that is at least ``repr(value)``."""
-    return _rounded(value, digits, decimal.ROUND_CEILING)
-
-
-def _rounded(value: float, digits: int, direction: str) -> str:
-    # Round the shortest decimal that denotes the float: 0.3 stays 0.3, not 0.299999.
-    shortest = decimal.Decimal(repr(float(value)))
-    rounded = decimal.Context(prec=digits, rounding=direction).plus(shortest)
-    return f"{float(rounded):.{digits}g}"
 
 
 class Side(enum.Enum):
@@ -137,7 +119,7 @@ class Bound:
         """`records` as text, rounded to the true side: to six significant digits from 10^15 on."""
         if self.records < ALL_DIGITS:
             return f"{self.records:.0f}"
-        rounded = rounded_down if self.side is Side.LOWER else rounded_up
+        rounded = printed_down if self.side is Side.LOWER else printed
         return rounded(self.records)
 
     @property
@@ -369,7 +351,7 @@ class Problem:
     def __str__(self) -> str:
         # Round down: a lower bound for some privacy and alpha also holds for stronger privacy and a
         # smaller alpha. It need not hold for weaker privacy or a larger alpha.
-        alpha = rounded_down(self.alpha)
+        alpha = printed_down(self.alpha)
         guarantee = f"{_words(self.guarantee)} ({self.adjacency.value})"
         return f"{guarantee} and {self.metric.name} at most {alpha}"
 
@@ -377,11 +359,11 @@ class Problem:
 def _words(privacy: Privacy) -> str:
     match privacy:
         case PureDP(epsilon=epsilon):
-            return f"{rounded_down(epsilon)}-DP"
+            return f"{printed_down(epsilon)}-DP"
         case ApproxDP(epsilon=epsilon, delta=delta):
-            return f"({rounded_down(epsilon)}, {rounded_down(delta)})-DP"
+            return f"({printed_down(epsilon)}, {printed_down(delta)})-DP"
         case ZCDP(rho=rho):
-            return f"{rounded_down(rho)}-zCDP"
+            return f"{printed_down(rho)}-zCDP"
 
 
 # The least budget of answers that are accurate with a stated probability.

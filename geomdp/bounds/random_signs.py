@@ -25,8 +25,9 @@ from geomdp.bounds.certificates import (
     packing_rung,
 )
 from geomdp.bounds.code_packings import MAX_PRIME, ReedSolomon, prime_at_most
-from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, SideConditionError, rounded_up
+from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, SideConditionError
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import printed
 
 # Families of sets with s elements each. Any two sets of a family share few elements (JL-T24).
 
@@ -140,9 +141,9 @@ class RandomSignSets(PackingFamily):
     def assumptions(self) -> tuple[str, ...]:
         return (
             "the signs are independent and uniform on at least "
-            f"e^{rounded_up(self.sets.log_universe)} elements; for sets of {self.size} elements, "
+            f"e^{printed(self.sets.log_universe)} elements; for sets of {self.size} elements, "
             "all pairs are separated with probability at least "
-            f"1 - {rounded_up(self.failure)} over the signs (union bound), not checked by pairs",
+            f"1 - {printed(self.failure)} over the signs (union bound), not checked by pairs",
         )
 
     def document(self) -> dict[str, Any]:
@@ -171,8 +172,7 @@ def _least_deviation(needed: float, size: int) -> tuple[float, float]:
     """The smallest delta, rounded up, with a rate of at least `needed`, and its tilt x."""
     # Let moment(x) = 1 - x + (3 - 1/s) x^2 / 2. The rate is `needed` at delta(x) = 1 + (needed + ln
     # moment(x)) / x. At the least delta, 1 - delta is the derivative of -ln moment. Every x proves
-    # a bound, so x need not be accurate. With `_log_moment`, delta(x) has an error far below the
-    # margin.
+    # a bound, so x need not be accurate.
     fourth = 3 - 1 / size
 
     def excess(x: float) -> float:
@@ -192,15 +192,12 @@ def _least_deviation(needed: float, size: int) -> tuple[float, float]:
 
 # The bound, with a search for the best family of sets.
 
-#: Logarithm of the largest number of elements that Reed-Solomon sets are chosen from. The numbers
-#: of the elements must fit in int64.
+#: Logarithm of the largest number of elements that Reed-Solomon sets are chosen from.
 MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
 #: Largest size of sets that is tried, and the ratio of each size to the size before.
 MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
-#: Degrees that are tried for one size of sets, as shares of the size.
-DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
-#: `_best_singletons` tries this many families. They differ in the number of singletons.
-SINGLETON_COUNTS = 64
+#: Degrees that are tried for one size of sets, as shares of it, and numbers of singletons.
+DEGREE_SHARES, SINGLETON_COUNTS = tuple(i / 16 for i in range(1, 17)), 64
 
 
 def random_sign_bound(

@@ -155,24 +155,18 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     return InstanceOptimality(tuple(scales), diameter, epsilon, alpha)
 
 
-# Volume radii of projections, and the lower bound on error that they prove.
-#
-# The bound is for mechanisms on **histograms of real, unbounded counts under add/remove**, private
-# with respect to the l1 distance of histograms. A mechanism for records need only be private on
-# whole counts, and can be more accurate at large epsilon. At epsilon = 50, geometric noise answers
-# one count with a mean error of 2 e^-50, but the bound is 1 / (8 e^2 epsilon). So no bracket uses
-# this bound.
+# Volume radii of projections, and the lower bound on error that they prove, for mechanisms on
+# **histograms of real, unbounded counts under add/remove**. A mechanism for records need only be
+# private on whole counts: at epsilon = 50, geometric noise answers one count with a mean error of
+# 2 e^-50, but the bound is 1 / (8 e^2 epsilon). So no bracket uses this bound.
 
-#: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. This
-#: happens with probability at most `LEVEL`.
+#: Largest probability that an upper bound is too small if the Gaussian width is simulated.
 LEVEL = 1e-6
-#: Number of random directions per dimension. If a body does not list its vertices, the extreme
-#: points in these directions replace the vertices.
+#: Number of random directions per dimension for extreme points, if a body lists no vertices.
 DIRECTIONS = 8
 #: Relative margin by which volume radii are rounded down, far above their rounding errors.
 MARGIN = 1e-9
-#: Highest dimension in which projections on principal axes are cut into simplices. In higher
-#: dimensions the cutting takes minutes or exceeds the limit of `triangulate`.
+#: Highest dimension in which projections on principal axes are cut into simplices in seconds.
 MAX_CUT = 5
 
 
@@ -252,8 +246,7 @@ def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
 
     A mechanism answers the queries F x on histograms x of real counts, of every size, under
     add/remove; K = F B_1 for the l1 unit ball B_1. The bound holds for the supremum over x of
-    E ||M(x) - F x||_2. For records, whose counts are whole numbers, it can be false at large
-    epsilon.
+    E ||M(x) - F x||_2. For whole counts, it can be false at large epsilon.
 
     Proof: the projection of (i / epsilon) K on the best i dimensions holds (i vr_i / (2 R
     epsilon))^i points that are 2R apart, for R = i vr_i / (4 e^2 epsilon). Their histograms have l1

@@ -25,9 +25,10 @@ from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker import reading
 from geomdp.bounds.checker.reading import _arrays
 from geomdp.bounds.guessing import DistantElements, SeparatedElements
-from geomdp.bounds.problem import rounded_down, rounded_up
 from geomdp.bounds.random_signs import RandomSignSets, singletons
 from geomdp.privacy import ZCDP
+from geomdp.privacy.definitions import printed as rounded_up
+from geomdp.privacy.definitions import printed_down as rounded_down
 from geomdp.workloads import Explicit, Histogram, Prefixes
 from tests.bounds.test_checker import BOUNDS, FOUR_OF_68, Document, saved, seal, two_sets
 from tests.bounds.test_guessing import bound_of
