@@ -29,9 +29,7 @@ from geomdp.privacy.definitions import check_privacy, printed, printed_down
 
 # The inequalities for the probabilities of one event
 
-#: Deltas at which a zCDP claim is tested, as it implies (epsilon, delta)-DP for every delta: four
-#: in each decade, as with one, audits missed noise that is only a little too small. Events of
-#: probability below 10^-7 hardly ever occur in an affordable number of trials.
+#: Deltas at which a zCDP claim is tested, as it implies (epsilon, delta)-DP for every delta.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
@@ -137,13 +135,10 @@ def epsilon_bounds(
 
 # Tests of a zCDP claim by lower bounds on Renyi divergences
 
-#: Orders, factors of the score, and limits of the function g among which training chooses. Orders
-#: near 1 need the fewest outputs; larger ones are for losses that a few outputs carry.
-ORDERS = (1.05, 1.25, 1.5, 2.0, 4.0, 9.0)
-FACTORS = (0.5, 1.0, 1.4, 2.0)
-REACHES = (1.0, 2.0, 4.0, 8.0)
-#: Training looks at this many outputs on each input. More hardly change the choice.
-MOST_LOOKED_AT = 20_000
+#: Orders, factors of the score, and limits of the function g among which training chooses, on this
+#: many outputs on each input. Orders near 1 need the fewest outputs.
+ORDERS, FACTORS = (1.05, 1.25, 1.5, 2.0, 4.0, 9.0), (0.5, 1.0, 1.4, 2.0)
+REACHES, MOST_LOOKED_AT = (1.0, 2.0, 4.0, 8.0), 20_000
 
 
 @dataclass(frozen=True)
@@ -245,11 +240,9 @@ def best_renyi(
 
 # The smallest violation of a claim that a sample can show
 
-#: Parameters of a violation are searched up to this factor times the claim plus `FARTHEST`.
-FARTHEST = 50.0
-#: Gaussian noise of standard deviation 1 is cut into cells that reach this far, 1/100 wide. What is
-#: beyond has probability below 1e-22.
-CUT, CELLS = 10.0, 2001
+#: Parameters of a violation are searched up to this factor times the claim plus this number.
+#: Gaussian noise is cut into cells up to `CUT` standard deviations.
+FARTHEST, CUT, CELLS = 50.0, 10.0, 2001
 
 
 @lru_cache

@@ -20,13 +20,9 @@ from geomdp.privacy import Adjacency, Guarantee
 
 # The changes of the sums between neighbours that additive noise hides least
 
-#: Number of steps of the search of `worst_changes` from each start; it mostly ends after four.
-STEPS = 8
-#: Number of random starts, and of further ones in the span of the directions without noise, besides
-#: principal axes of the noise and coordinate axes.
-STARTS = 32
-#: Largest number of axes of each kind from which the search starts.
-MOST_AXES = 64
+#: Steps of the search of `worst_changes` from each start, random starts of each kind, and the
+#: largest number of axes of each kind from which it starts.
+STEPS, STARTS, MOST_AXES = 8, 32, 64
 
 
 @runtime_checkable
@@ -102,10 +98,8 @@ def _axes(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 # Additive noise
 
-#: Number of candidates for the change of the sums between neighbours, compared on training draws.
-CHANGES = 6
-#: Largest number of draws per input for the search for neighbours: variances are known to 1%.
-SEARCH_DRAWS = 20_000
+#: Candidates for the change of the sums between neighbours, compared on this many training draws.
+CHANGES, SEARCH_DRAWS = 6, 20_000
 #: Largest number m of queries: the principal axes of draws take seconds and hundreds of megabytes.
 MOST_QUERIES = 2048
 #: Log-density ratios are rounded to this many decimals: an event chosen by the last bits of a ratio
@@ -151,11 +145,11 @@ def audit_noise(
     """Try to refute the privacy claim of noise added to the sums of a workload.
 
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
-    the sums between neighbours. The first half of the draws is for training: at most 20,000 of
-    them, for each input, choose v among the vertices of the hull of all such changes, and all
-    choose an event "a score of the output reaches a threshold", for the score of a learner or the
-    log-density ratio. The second half tests the event, as in `audit`. ``ValueError`` if a parameter
-    is out of range, neighbours always have the same sums, or draws have a wrong shape.
+    the sums between neighbours. The first half of the draws chooses v among the vertices of the
+    hull of all such changes, and an event "a score of the output reaches a threshold", for the
+    score of a learner or the log-density ratio. The second half tests the event, as in `audit`.
+    ``ValueError`` if a parameter is out of range, neighbours always have the same sums, or draws
+    have a wrong shape.
 
     Parameters
     ----------
@@ -234,10 +228,9 @@ def _in_words(change: FloatArray) -> str:
 
 # Whole mechanisms
 
-#: At most this many elements of the universe are tried as the record in which data sets differ.
-POOL = 48
-#: Largest number of pairs of data sets that are compared, as every output takes a full run.
-PAIRS = 4
+#: At most this many elements are tried as the record in which data sets differ, and this many pairs
+#: of data sets are compared, as every output takes a full run.
+POOL, PAIRS = 48, 4
 
 
 @runtime_checkable

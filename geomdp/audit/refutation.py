@@ -227,25 +227,21 @@ def audit(
     """Try to refute a privacy claim with an event {score >= t} or {score < t}.
 
     The first half of the outputs chooses the threshold t with the strongest contradiction of the
-    claim. The second half tests Pr_a(S) <= e^epsilon Pr_b(S) + delta for this event S. It also
-    tests the complement of S, and both events with a and b exchanged. The test uses exact
-    Clopper-Pearson bounds: a lower and an upper bound on each of the two probabilities, at level /
-    4 each. A zCDP claim implies a pair (epsilon, delta) for each delta of `ZCDP_DELTAS`. All these
-    pairs are tested at half the level. The other half of the level is for a lower bound on rho from
-    Renyi divergences, whose order training chooses. For Gaussian noise, this bound finds much
-    smaller violations.
+    claim. The second half tests Pr_a(S) <= e^epsilon Pr_b(S) + delta for this event S and its
+    complement, in both orders of a and b, by exact Clopper-Pearson bounds: a lower and an upper
+    bound on each of the two probabilities, at level / 4 each. A zCDP claim implies many pairs
+    (epsilon, delta). They are tested at half the level. The other half is for a lower bound on rho
+    from Renyi divergences, which finds much smaller violations of Gaussian noise.
 
     Without a `score`, `DEFAULT_LEARNERS` learn four scores on the first quarter of the outputs:
     from directions in which all outputs on the same input are equal, from entries that are NaN or
     infinite, from frequencies of discrete outcomes, and the best linear function. The second
     quarter chooses one of them and the threshold.
 
-    An audit sees no difference that may be a rounding error. In a coordinate that holds more than
-    whole numbers up to 2^53, this is a difference of up to 2^-30 of the largest output in this
-    coordinate, or of up to 2^-50 of the largest output in any coordinate. So a public 1e18 in one
-    coordinate hides differences below 889 in the others. The text of the result states the largest
-    difference that was taken for a rounding error. An audit sees no violation below
-    `smallest_violation`, and no event that none of its scores describes.
+    An audit sees no difference that may be a rounding error: in a coordinate that holds more than
+    whole numbers up to 2^53, up to 2^-30 of the largest output in this coordinate, or 2^-50 of the
+    largest output in any coordinate. The text of the result states the largest one. An audit sees
+    no violation below `smallest_violation`, and no event that none of its scores describes.
 
     Parameters
     ----------
@@ -351,8 +347,8 @@ def audit_pairs(
     """Try to refute a privacy claim on the worst of several pairs of neighbouring inputs.
 
     The first quarter of the trials is divided among all pairs, to choose the pair that contradicts
-    the claim most. All other trials use this pair only: the second quarter chooses the event, and
-    the second half tests it. So a single event on a single pair is tested, for any number of pairs.
+    the claim most. For this pair, the second quarter chooses the event, and the second half tests
+    it: a single event on a single pair.
 
     Parameters
     ----------

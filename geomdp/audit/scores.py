@@ -127,13 +127,11 @@ def scores_of(score: Score, outputs: Outputs) -> FloatArray:
 
 # Scores computed from the outputs
 
-#: In each coordinate, standard deviations and differences of means below this share of the largest
-#: output count as rounding errors: that of a sum of 2^20 terms is at most 2^-33 times the sum of
-#: their moduli, and a factor of 8 allows for linear maps. Without the threshold, correct mechanisms
-#: with noise only in a subspace would be refuted by rounding errors outside it.
+#: In each coordinate, deviations and differences of means below this share of the largest output
+#: count as rounding errors: 8 times that of a sum of 2^20 terms. Otherwise, correct mechanisms with
+#: noise only in a subspace would be refuted by rounding errors outside it.
 ROUNDING = 2.0**-30
-#: A coordinate may be a difference of larger numbers, so errors up to this share of the largest
-#: output of all coordinates count as rounding errors, too.
+#: The same share of the largest output of all coordinates, of which one may be a difference.
 CANCELLED = 2.0**-50
 #: Whole numbers have no rounding errors up to this size. In whole coordinates, numbers below
 #: `RESOLVED` times the range are not told from errors of the decomposition here.
@@ -203,15 +201,6 @@ class _Spread(NamedTuple):
     axes: FloatArray
     variances: FloatArray
 
-    @property
-    def still(self) -> FloatArray:
-        """The part (m,) of the gap in directions in which no output varies."""
-        rest = self.gap
-        # The first subtraction leaves a rounding error along the axes; the second removes it.
-        for _ in range(2):
-            rest = rest - (rest @ self.axes.T) @ self.axes
-        return rest
-
     def along(self, weights: FloatArray) -> Score:
         return lambda outputs: np.asarray(_filled(self.frame(outputs), self.fill) @ weights)
 
@@ -249,7 +238,10 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     means differ but no output varies, so that outputs reveal the input; None if there is none.
     """
     found = _spread(outputs_a, outputs_b)
-    still = found.still
+    still = found.gap
+    # The first subtraction leaves a rounding error along the axes; the second removes it.
+    for _ in range(2):
+        still = still - (still @ found.axes.T) @ found.axes
     length = float(np.linalg.norm(still))
     # Residuals of N outputs about two means span at most N - 2 directions, however large the noise.
     if length <= 1 or len(outputs_a) + len(outputs_b) - 2 <= len(still):
@@ -336,10 +328,9 @@ DEFAULT_LEARNERS = (NULL_SPACE, NON_FINITE, OUTCOMES, LINEAR)
 
 # Scores learned by a classifier, for outputs of unknown density. Needs the extra ``audit``
 
-#: Largest number of outputs per input that the classifier learns from.
-MOST_LEARNED = 50_000
-#: Fewest outputs in a leaf of a tree, whose log-odds are then known to about 2 / sqrt(200) = 0.14.
-LEAF = 200
+#: Largest number of outputs per input that the classifier learns from, and fewest in a leaf of a
+#: tree, whose log-odds are then known to about 2 / sqrt(200) = 0.14.
+MOST_LEARNED, LEAF = 50_000, 200
 
 
 def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
@@ -381,15 +372,11 @@ CLASSIFIER = Learner("log-odds of a classifier", classifier_score)
 BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Largest number of queries of a stream, with each of which the number of transcripts can double.
 MOST_QUERIES = 12
-#: The probability of a transcript is an integral over the threshold noise t. It covers 0 and every
-#: difference (true answer minus threshold), and this many scales of t to the left and to the right.
-#: Farther out, the integrand is an exponential times at most 12 factors between 1/2 and 1: at most
-#: 2^12 e^-45 = 1.2e-16 of the probability is left out.
-REACH = 45.0
-#: Number of nodes of the Gauss-Legendre rule on each interval, at most 4 c long for the smaller
-#: noise scale c. The integrand is a sum of exponentials e^(a t) with |a| c at most `MOST_QUERIES` +
-#: 1, which the rule integrates with a relative error of about 1e-16.
-NODES = 32
+#: The probability of a transcript is an integral over the threshold noise t, up to this many scales
+#: beyond the kinks of the integrand: at most 2^12 e^-45 = 1.2e-16 of it is left out. Each interval
+#: of at most 4 c, for the smaller noise scale c, has this many Gauss-Legendre nodes: a sum of
+#: exponentials e^(a t), |a| c <= 13, then has a relative error of about 1e-16.
+REACH, NODES = 45.0, 32
 
 
 @runtime_checkable
@@ -414,9 +401,8 @@ class SparseVectorLaw:
     """The exact law of the transcript of a sparse vector run.
 
     Query i has the true answer x_i. It is found above the threshold T if x_i + Lap(query scale) >=
-    T + Lap(threshold scale). The run halts once `cutoff` queries were found above. For each of the
-    k queries, the transcript states one outcome: found above, found below, or not asked.
-    ``ValueError`` if a parameter is out of range.
+    T + Lap(threshold scale). For each of the k queries, the transcript states one outcome: found
+    above, found below, or not asked. ``ValueError`` if a parameter is out of range.
 
     Parameters
     ----------

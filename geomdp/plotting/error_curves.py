@@ -41,8 +41,7 @@ LOOKS = tuple(
 EDGE = 1.06
 #: Largest value and ticks of the lower panel, which shows errors divided by the least error.
 MOST_RATIO, RATIO_TICKS = 4.0, (1, 1.1, 1.2, 1.5, 2, 3, 4)
-PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
-EXCLUDED_COLOUR = "#D9D9D9"
+PROJECTED_MARKER, DASHED, EXCLUDED_COLOUR = "d", (0, (4, 2)), "#D9D9D9"
 #: Entry of the legend if no region is shaded: for weak guarantees and very large universes.
 NOTHING_EXCLUDED = "no shaded region: the\nknown lower bounds\nexclude no error here"
 #: Half-width of a two-sided 95% interval of a normal distribution, in standard errors.

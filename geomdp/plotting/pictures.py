@@ -77,8 +77,7 @@ PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
 #: A body that lists more vertices is drawn from extreme points. Points closer than about
 #: `MERGED` times the size of the body are one.
 MAX_VERTICES, MERGED = 1 << 16, 1e-9
-#: An edge is drawn if the normals of its faces differ by more than 15 degrees. On a smooth body,
-#: they differ by about 8 degrees, twice the angle between directions.
+#: An edge is drawn if the normals of its faces differ by more than 15 degrees.
 CREASE = np.cos(np.deg2rad(15.0))
 
 
@@ -194,11 +193,9 @@ def _solid(
 
 #: Default opacity of the inside of a body, for pictures in the plane and in space.
 PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
-#: Direction from which light comes.
-LIGHT = np.array([-0.35, -0.6, 0.72])
-#: The brightness of a face whose normal has the cosine c >= 0 with the light is 1 - `DIFFUSE`
-#: (1 - c), but at least `LEAST_BRIGHTNESS`.
-DIFFUSE, LEAST_BRIGHTNESS = 0.55, 0.6
+#: Direction from which light comes. A face whose normal has the cosine c >= 0 with it has the
+#: brightness 1 - `DIFFUSE` (1 - c), but at least `LEAST_BRIGHTNESS`.
+LIGHT, DIFFUSE, LEAST_BRIGHTNESS = np.array([-0.35, -0.6, 0.72]), 0.55, 0.6
 
 
 def draw(

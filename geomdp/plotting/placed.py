@@ -241,10 +241,9 @@ def draw_noise(
     """Draw curves of equal density of noise in a plane. Each curve encloses a given probability.
 
     The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`. In all other
-    cases, the density is estimated from 2^18 draws, counted on a grid of 128 x 128 cells and
-    smoothed by a Gaussian kernel with a standard deviation of 2 cells. ``ValueError`` for no
-    `shares`, arguments of another shape or out of range, missing `rows`, axes in space, and a share
-    so near to 1 that the grid holds too few draws.
+    cases, the density is estimated from 2^18 draws, counted on a grid and smoothed. ``ValueError``
+    for no `shares`, arguments of another shape or out of range, missing `rows`, axes in space, and
+    a share so near to 1 that the grid holds too few draws.
 
     Parameters
     ----------

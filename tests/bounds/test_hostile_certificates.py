@@ -154,8 +154,10 @@ def test_statements_are_rounded_to_the_safe_side(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "reason"), [
-    ("[" * 100_000, "nested too deeply"),
-    ('{"format": ' + "[" * 100 + "]" * 100 + "}", "nesting is deeper than 16 levels"),
+    ("[" * 100_000, "the file cannot be evaluated|not JSON"),
+    ('{"format": ' + "[" * 100 + "]" * 100 + "}", "the format is unknown"),
+    ('{"arrays": [], "format": "geomdp packing certificate", "version": 1, "a": '
+     + "[" * 900 + "]" * 900 + "}", "the file cannot be evaluated|the digest does not match"),
     ('{"format": 1' + "0" * 5000 + "}", "more than 1000 digits"),
     ('{"format": NaN}', "NaN is not a finite number"),
     ("[1, 2]", "not a JSON object"),

@@ -39,13 +39,9 @@ from geomdp.bounds.checker.reading import (
     rounded_up,
 )
 
-#: Relative rounding error allowed in the constants of a rung with a packing. A certificate rounds
-#: these constants to the safe side by 1e-12, which is less. For the sum ln(M - 1) + log odds (see
-#: `_check_packing`), both numbers are relative to the terms, because the terms can nearly cancel.
-ROUNDING = 1e-10
-#: Margin by which these constants are rounded to the safe side here, in the same units. It is far
-#: above the rounding errors of a few operations, and below the margin of a certificate.
-MARGIN = 1e-14
+#: Relative rounding error allowed in the constants of a rung with a packing, and margin by which
+#: they are rounded to the safe side here. The margin of a certificate, 1e-12, is between the two.
+ROUNDING, MARGIN = 1e-10, 1e-14
 #: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
 CHANGES = {"replace-one": 1, "add/remove": 2}
 
@@ -90,12 +86,18 @@ def check_certificate(path: str | Path) -> Checked:
     no 1-DP mechanism (replace-one) for marginals of d = 16, k = 1 has mean l2 error
     per query at most 0.05 with 15 records or fewer
     """
-    document = read(Path(path))
     try:
-        return _checked(document)
-    except CertificateRejected:
+        return _checked(read(Path(path)))
+    except (CertificateRejected, OSError):
         raise
-    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        LookupError,
+        RuntimeError,
+        MemoryError,
+        TypeError,
+        ValueError,
+    ) as error:
         # A rule cannot be evaluated at the values of the file, so the file proves nothing.
         raise CertificateRejected(f"the file cannot be evaluated: {error}") from error
 

@@ -110,9 +110,8 @@ def least_weight(generators: Bits) -> int:
 
 # Packings for marginals. The minimum distances of the codes are computed again.
 
-#: Largest number of attributes in `verify_words`, largest number of attributes in `verify_blocks`,
-#: and largest width of marginals (attributes per query). Within these limits the numbers of queries
-#: are in the range of float64.
+#: Largest numbers of attributes in `verify_words` and in `verify_blocks`, and largest width of
+#: marginals: numbers of queries are in the range of float64.
 MOST_BITS, MOST_ATTRIBUTES, MOST_WIDTH = 1 << 20, 1 << 12, 1 << 5
 
 
@@ -207,29 +206,21 @@ def _check_orthogonal(columns: Bits) -> None:
 
 # Packings for random sign queries.
 
-#: Decimal digits in the computation of the union bound. Numbers of queries have up to 78 digits, so
-#: products with them keep about 40 digits after the decimal point.
+#: Decimal digits of the union bound: products with numbers of queries, of up to 78 digits, keep 40.
 DIGITS = 120
-#: A deviation may exceed the least possible deviation by this number. A certificate rounds
-#: deviations up by a relative and an absolute 1e-12, so by at most 2e-12.
-MARGIN = 4e-12
-#: Relative error allowed in a number of sets that is computed from its logarithm.
-COUNT_ERROR = 1e-13
+#: A deviation may exceed the least one by `MARGIN`: a certificate rounds it up by at most 2e-12. A
+#: number of sets may have the relative error `COUNT_ERROR` of its logarithm.
+MARGIN, COUNT_ERROR = 4e-12, 1e-13
 
 
 class _Sets(NamedTuple):
-    """A family of M sets of elements of a universe."""
+    """M sets of elements of a universe; any two differ in `difference` or more elements."""
 
-    #: ln M.
-    log_count: Decimal
-    #: Number of elements of each set.
+    log_count: Decimal  # ln M
     size: int
-    #: Least size of the symmetric difference of two sets.
     difference: int
-    #: ln of the number of elements of the universe.
     log_universe: float
-    #: Reed-Solomon code; each word defines a set. None for sets of one element.
-    code: Polynomials | None
+    code: Polynomials | None  # None for sets of one element
 
 
 def verify_signs(part: Part) -> VerifiedPacking:

@@ -154,8 +154,7 @@ def _known_risks(rung: Part, guarantee: Guarantee, changes: int, moment: int) ->
 
 #: Largest number of steps of a line, and largest privacy loss of a line along one query.
 MOST_STEPS, MOST_QUERY_LOSS = 1000, 600.0
-#: Relative rounding error allowed for C, the field `scale` of a rung. It is below 1e-10, the share
-#: by which this package makes C smaller before it writes a file.
+#: Relative rounding error allowed for C; a certificate rounds C down by 1e-10.
 SCALE_ROUNDING = 1e-11
 
 
@@ -247,9 +246,8 @@ def _least_tail(prior: Vector, epsilon: float, width: int) -> float:
 
 # The Bayes risk of one line, under zCDP or (epsilon, delta)-DP.
 
-#: Relative error allowed for a sum over the steps of a line. It is above the rounding errors of
-#: `MOST_STEPS` terms, and below 1e-12, `PAIRED_MARGIN` and `SMOOTH_MARGIN` of
-#: `geomdp.bounds.count_risks`.
+#: Relative error allowed for a sum over the steps of a line: above the rounding errors of
+#: `MOST_STEPS` terms, and below 1e-12, by which a certificate rounds risks down.
 RISK_ROUNDING = 4e-13
 
 
@@ -328,16 +326,11 @@ def _differences(weights: list[float], chi_square: float) -> float:
 # The Bayes risk of one line, proved by a prior and allowances.
 
 #: Relative rounding error allowed for a sum over the T steps of a line. The rounding errors of
-#: T = 1000 steps are below a quarter of this number. `geomdp.bounds.count_risks` leaves a
-#: larger margin: at least about 5e-12, half of its `RISK_MARGIN`.
+#: T = 1000 steps are below a quarter of it; a certificate leaves a margin of about 5e-12.
 ALLOWANCE_ROUNDING = 1e-12
-#: The risk of a line is checked at all pairs of a point t of the prior and a listed estimate y. The
-#: number of pairs is at most this number.
-MOST_CELLS = 1 << 24
-#: Largest number of points of a prior. `ALLOWANCE_ROUNDING` is large enough for this number.
-MOST_POINTS = 1001
-#: Relative rounding error allowed for the cost of delta (see `_price`). The margin of
-#: `geomdp.bounds.count_risks` is larger: `PRICE_MARGIN`, 1e-11.
+#: Largest number of pairs of a point t of the prior and an estimate y, and of points of a prior.
+MOST_CELLS, MOST_POINTS = 1 << 24, 1001
+#: Relative rounding error allowed for the cost of delta; that of a certificate is 1e-11.
 PRICE_ROUNDING = 5e-12
 
 

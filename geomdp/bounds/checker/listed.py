@@ -34,11 +34,9 @@ from geomdp.bounds.checker.reading import (
 
 Answers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-#: Relative error allowed for each float64 operation: four times the rounding error 2^-53. The
-#: factor is needed because the numbers in the certificate may come from sums in another order.
+#: Relative error allowed for each float64 operation: the certificate may add in another order.
 UNIT = 2.0**-51
-#: Largest number of answers: 2^26 float64 numbers take 512 MB. `MOST_ATTRIBUTES` is the largest
-#: number of attributes (or columns) of a workload that the certificate gives by name.
+#: Largest number of answers (512 MB), and of attributes or columns of a workload given by name.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
@@ -217,9 +215,8 @@ EVALUATORS: dict[str, tuple[Callable[[Part, Codes], Answers], tuple[str, ...]]] 
 Vectors = npt.NDArray[np.float64]
 #: The types of families with elements that are far apart.
 TYPES = ("separated elements", "distant elements")
-#: Largest privacy loss of all copies together. Its exponential is in the range of float64.
+#: Largest privacy loss of all copies together, and the norm for separated elements.
 MOST_LOG_RATIO = 600.0
-#: The norm for distances between separated elements: the root mean square of the entries.
 EUCLIDEAN = MEASURES["root mean squared error per query"].norm
 
 
