@@ -98,17 +98,14 @@ class Definition:
 class PureDP(Definition):
     """epsilon-DP of a mechanism M: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S].
 
-    The inequality holds for all neighbours X, X' and all events S (GEN-2). The privacy loss epsilon
-    is finite and above 0.
+    The inequality holds for all neighbours X, X' and all events S (GEN-2), with a finite
+    epsilon > 0.
 
     Examples
     --------
     >>> import geomdp as gd
-    >>> privacy = gd.PureDP(0.5)
-    >>> print(privacy)
+    >>> print(gd.PureDP(0.5))
     0.5-DP
-    >>> privacy.parameters()
-    {'epsilon': 0.5}
     """
 
     epsilon: float
@@ -121,8 +118,8 @@ class PureDP(Definition):
 class ApproxDP(Definition):
     """(epsilon, delta)-DP of a mechanism M: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta.
 
-    The inequality holds for all neighbours X, X' and all events S (GEN-2). The privacy loss epsilon
-    is finite and above 0, and 0 < delta < 1/2.
+    The inequality holds for all neighbours X, X' and all events S (GEN-2), with a finite
+    epsilon > 0 and 0 < delta < 1/2.
 
     Examples
     --------
@@ -142,8 +139,7 @@ class ApproxDP(Definition):
 class ZCDP(Definition):
     """rho-zero-concentrated DP of a mechanism M: D_a(M(X) || M(X')) <= rho a for all a > 1.
 
-    D_a is the Renyi divergence of order a. The inequality holds for all neighbours X, X'. The
-    concentrated privacy loss rho is finite and above 0.
+    D_a is the Renyi divergence of order a, X and X' are any neighbours, and rho > 0 is finite.
 
     Examples
     --------
@@ -235,12 +231,11 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy: ...
 def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     """Total cost of steps run on the same data: epsilons, deltas and rhos add up.
 
-    `parts` are the costs of the steps, all for the same adjacency. Parts of one type give this
-    type; a mix of `PureDP` and `ApproxDP` gives `ApproxDP`, where a pure step has delta = 0. A step
-    may be chosen after seeing earlier answers, but the number of steps and all privacy parameters
-    are fixed beforehand. ``ValueError`` for an empty sequence, a mix of zCDP with other
-    definitions, a total delta of 1/2 or more, and a total beyond float64. Dwork-Roth 2014, Theorem
-    3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+    `parts` are for the same adjacency. Parts of one type give this type, and `PureDP` with
+    `ApproxDP` gives `ApproxDP`. A step may be chosen after earlier answers, but the number of steps
+    and all privacy parameters are fixed beforehand. ``ValueError`` for no parts, a mix of zCDP with
+    other definitions, a total delta of 1/2 or more, and a total beyond float64. Dwork-Roth 2014,
+    Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
 
     Examples
     --------
@@ -279,8 +274,6 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
 
     Examples
     --------
-    A family of three, each with one record:
-
     >>> import geomdp as gd
     >>> print(gd.privacy.group_privacy(gd.ZCDP(0.5), size=3))
     4.5-zCDP
@@ -338,16 +331,13 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta',
 
-    where `steps` is T >= 1 and `slack_delta` is delta' in (0, 1/2). For epsilon_0 far below
-    1 / sqrt(T), epsilon is of order epsilon_0 sqrt(T); for few steps or a large epsilon_0,
-    `basic_composition` gives less. ``ValueError`` for a parameter out of range, a total delta of
-    1/2 or more, or an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet
+    where `steps` is T >= 1 and `slack_delta` is delta' in (0, 1/2). For few steps or a large
+    epsilon_0, `basic_composition` gives less. ``ValueError`` for a parameter out of range, a total
+    delta of 1/2 or more, or an epsilon beyond float64. Dwork-Roth 2014, Theorem 3.20; formula sheet
     GEN-2a.
 
     Examples
     --------
-    A thousand steps with epsilon 0.01 cost less than the total 10 of basic composition:
-
     >>> import geomdp as gd
     >>> total = gd.privacy.advanced_composition(gd.PureDP(0.01), steps=1000, slack_delta=1e-6)
     >>> round(total.epsilon, 3), total.delta
@@ -581,10 +571,10 @@ def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) ->
 def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
     """Scale b = Delta_1 / epsilon of independent Laplace noise on every coordinate.
 
-    `sensitivity` is Delta_1, the largest l1 distance ||f(X) - f(X')||_1 of the answers of
-    neighbours, finite and above 0 (else ``ValueError``). The density is e^(-|x|/b) / (2b), and the
-    variance is 2 b^2. The quotient is rounded up, so that epsilon b >= Delta_1 holds for the
-    float64 values in exact arithmetic. Dwork-Roth 2014, Theorem 3.6; formula sheet GEN-3.
+    `sensitivity` is Delta_1, the largest l1 distance of the answers of neighbours, finite and above
+    0 (else ``ValueError``). The density is e^(-|x|/b) / (2b), with variance 2 b^2. The quotient is
+    rounded up: epsilon b >= Delta_1 holds for the float64 values exactly. Dwork-Roth 2014, Theorem
+    3.6; formula sheet GEN-3.
 
     Examples
     --------
@@ -602,9 +592,8 @@ def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
 
     For `ZCDP` it is Delta_2 / sqrt(2 rho) (Bun-Steinke 2016, Proposition 1.6), for `ApproxDP` the
     least at any epsilon (Balle-Wang 2018, Theorem 8). `sensitivity` is Delta_2, the largest
-    Euclidean distance ||f(X) - f(X')||_2 of the answers of neighbours, finite and above 0.
-    ``ValueError`` for another sensitivity, and for `PureDP`, which Gaussian noise never gives.
-    Formula sheet JL-GAUSS.
+    Euclidean distance of the answers of neighbours. ``ValueError`` unless it is finite and above 0,
+    and for `PureDP`, which Gaussian noise never gives. Formula sheet JL-GAUSS.
 
     Examples
     --------
@@ -622,24 +611,14 @@ def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
 
 
 def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
-    """Standard deviation sigma = Delta_2 / sqrt(2 rho) of Gaussian noise for rho-zCDP.
-
-    `sensitivity` is as in `gaussian_scale`. The quotient is rounded up by at most a few units in
-    the last place, so that 2 rho sigma^2 >= Delta_2^2 holds for the float64 values in exact
-    arithmetic. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
-    """
+    """`gaussian_scale` for zCDP; 2 rho sigma^2 >= Delta_2^2 holds for the float64 values."""
     check_privacy(privacy, ZCDP)
     sensitivity = positive(sensitivity, "sensitivity")
     return _scale(rounded_up(lambda change, r: change / (2 * r).sqrt(), sensitivity, privacy.rho))
 
 
 def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
-    """Smallest standard deviation of Gaussian noise for (epsilon, delta)-DP, at any epsilon.
-
-    This is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``,
-    rounded up; it takes about 60 evaluations. `sensitivity` is as in `gaussian_scale`. Balle-Wang
-    2018, Theorem 8; formula sheet JL-GAUSS.
-    """
+    """`gaussian_scale` for (epsilon, delta)-DP: the least sigma with `gaussian_delta` <= delta."""
     check_privacy(privacy, ApproxDP)
     sensitivity, epsilon = positive(sensitivity, "sensitivity"), privacy.epsilon
     # Bisection in a = theta/2 - epsilon/theta, with theta = Delta_2 / sigma. The lower end has
@@ -667,8 +646,6 @@ def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
 
     Examples
     --------
-    More noise leaves a smaller delta:
-
     >>> import geomdp as gd
     >>> [float(f"{gd.privacy.gaussian_delta(1.0, scale, 1.0):.2g}") for scale in (1.0, 2.0, 4.0)]
     [0.13, 0.0068, 2.9e-06]

@@ -46,8 +46,6 @@ SHARE, RISK = 0.5, 0.05
 class CovarianceTable:
     """A private covariance matrix of real columns, as `covariance` returns it.
 
-    It holds nothing but the release and public values.
-
     Parameters
     ----------
     frame : DataFrame
@@ -127,9 +125,9 @@ class CovarianceTable:
     ) -> Regression:
         """Linear regression of one column on others, from this release alone.
 
-        The coefficients are those of least squares for the noisy covariance matrix, before it was
-        made psd. Standard errors and intervals contain the noise, to first order, and the variation
-        of a sample of independent records with residuals of one variance.
+        The coefficients are those of least squares for the noisy covariance matrix. Standard errors
+        and intervals contain the noise, to first order, and the variation of a sample of
+        independent records with residuals of one variance.
 
         Parameters
         ----------
@@ -145,8 +143,7 @@ class CovarianceTable:
         ------
         ValueError
             If a name is not one of the columns, or is given twice, or there is no predictor; or if
-            the noise is so large that predictors cannot be told apart. Nothing is spent then:
-            fewer predictors, or a release with more budget or records, may do.
+            the noise is so large that predictors cannot be told apart.
 
         Notes
         -----
@@ -164,11 +161,7 @@ class CovarianceTable:
         >>> rng = np.random.default_rng(0)
         >>> age = rng.uniform(20, 60, 50_000)
         >>> frame = pd.DataFrame({"age": age, "pay": 20 + 0.5 * age + rng.uniform(-5, 5, 50_000)})
-        >>> columns = [gd.data.RealColumn("age", (20, 60)), gd.data.RealColumn("pay", (20, 60))]
-        >>> schema = gd.data.Schema(columns)
-
-        A seed makes this a simulation, which has no guarantee:
-
+        >>> schema = gd.data.Schema.from_dict({name: {"bounds": [20, 60]} for name in frame})
         >>> found = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(1.0), rng=0)
         >>> row = found.regression("pay").frame.loc["age"]
         >>> bool(row["low"] < 0.5 < row["high"])
@@ -328,8 +321,7 @@ def covariance(
     The d columns with bounds [low, high] are mapped to [-1, 1] and divided by sqrt(d), so that
     records lie in the unit ball of R^d. `geomdp.mechanisms.Covariance` releases their covariance
     matrix, which is scaled back to the units of the columns. The errors are those of `release`, and
-    ``ValueError`` under add/remove, if a column is not real, or if a value is missing or outside
-    the bounds of a column that does not clip (the message names row and column).
+    ``ValueError`` under add/remove, and if a column is not real.
 
     Parameters
     ----------
@@ -338,8 +330,7 @@ def covariance(
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee to give.
     n, adjacency : int, Adjacency, optional
-        The number of records, which is public; by default, records are counted. The neighbour
-        relation add/remove, where the number is private, is refused.
+        As for `release`; the number of records must be public.
     columns : sequence of str, optional
         Names of real columns; by default all real columns of the schema.
     ledger, rng : Ledger, random state
@@ -347,16 +338,14 @@ def covariance(
 
     Examples
     --------
+    A seed makes this a simulation, which has no guarantee:
+
     >>> import numpy as np
     >>> import pandas as pd
     >>> import geomdp as gd
     >>> x = np.random.default_rng(0).uniform(0, 100, 20_000)
     >>> frame = pd.DataFrame({"a": x, "b": 100 - x})
-    >>> bounds = (0, 100)
-    >>> schema = gd.data.Schema([gd.data.RealColumn("a", bounds), gd.data.RealColumn("b", bounds)])
-
-    A seed makes this a simulation, which has no guarantee:
-
+    >>> schema = gd.data.Schema.from_dict({name: {"bounds": [0, 100]} for name in frame})
     >>> result = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(2.0), rng=0)
     >>> result.frame.round(-1)
            a      b

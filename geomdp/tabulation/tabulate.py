@@ -80,19 +80,18 @@ def release(
         Public declaration of the columns. If some were read from the records, the release has no
         privacy claim, and says why; see `Schema.confirm`.
     workload : str, or sequence of str and of sequences of str
-        The queries, specified as on the command line: ``"marginals:2"``, ``"histogram"``,
-        ``"prefixes:age"``; the command `geomdp workloads` lists all kinds. A list combines tables
-        specified so or by the names of their columns: ``["marginals:1", ("region", "age")]``. A
-        table asks a column by its mean, prefixes or ranges in brackets: ``("region", "age[mean]")``
-        or ``"tables:region*age[prefixes]"``.
+        The queries, specified as on the command line: ``"marginals:2"``, ``"prefixes:age"``; the
+        command `geomdp workloads` lists all kinds. A list combines tables specified so or by the
+        names of their columns: ``["marginals:1", ("region", "age")]``. A table asks a column by its
+        mean, prefixes or ranges in brackets: ``("region", "age[mean]")``.
     epsilon : float, optional
-        The epsilon of pure differential privacy. Give either `epsilon` or `privacy`. An epsilon or
-        rho above 10 gives a ``UserWarning`` that says what the number means.
+        The epsilon of pure differential privacy. An epsilon or rho above 10 gives a ``UserWarning``
+        that says what the number means.
     privacy : PureDP, ZCDP or ApproxDP, optional
         The guarantee, instead of `epsilon`.
     n : int, optional
         The public number by which sums are divided; required under add/remove. Under replace-one,
-        the number of records is public and counted, and a given `n` must be equal to it.
+        records are counted, and a given `n` must be their number.
     adjacency : Adjacency
         Neighbour relation.
     columns, weights : sequence of str, sequence of float, optional
@@ -103,23 +102,22 @@ def release(
         are those of the counted rows, divided by `n`.
     mechanism : callable, optional
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
-        adjacency=)``, such as a `Plan`: ``found.plan`` for the result of `budget_for`. By default
-        `advise` chooses among the mechanisms with exact samplers.
+        adjacency=)``, such as the `Plan` that `budget_for` finds. By default `advise` chooses among
+        the mechanisms with exact samplers.
     unbiased : bool
-        Whether to return the noisy answers, with shares that can be negative. By default they are
-        made consistent, as `Tabulation.statement` describes.
+        Whether to return the noisy answers. By default they are made consistent.
     projected : bool
         Whether to return the nearest attainable answers, which err at most as much as the noise,
         not fitted tables (see the notes).
     integers : bool
-        Whether counts are whole numbers. Fitted tables become those of n synthetic records, which
-        agree; other tables are rounded, and those that add up still do afterwards.
+        Whether counts are whole numbers. Fitted tables become those of n synthetic records; other
+        tables are rounded, and those that add up still do afterwards.
     synthetic : bool
         Whether `Tabulation.synthetic` will be called. ``ValueError`` then, before anything is paid,
         if tables cannot be fitted.
     ledger : Ledger, optional
-        The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
-        pays after all records are found valid and before the release.
+        The privacy budget. It is asked whether it can pay before any record is read, and pays after
+        all records are found valid and before the release.
     client : distributed.Client, optional
         A Dask cluster that counts the records of files or partitions, with the same result.
     rng : Generator, int or None
@@ -130,11 +128,10 @@ def release(
     ------
     ValueError
         Before the ledger pays: if the workload or the records do not fit the schema (the message
-        names rows and columns), a parameter is wrong, or a column of a table has the name of a
-        column of the result, such as ``count``.
+        names rows and columns), a parameter is wrong, or a column has a name of the result.
     BudgetExhausted
         If the ledger cannot pay. No record has then been read, unless the budget was spent
-        elsewhere during the call, or `mechanism` gives a mechanism that costs more than `privacy`.
+        elsewhere during the call, or the mechanism costs more than `privacy`.
 
     Notes
     -----
@@ -144,10 +141,9 @@ def release(
     Tables under replace-one are by default those of one distribution p of all columns: for noisy
     tables y with noise of mean square s^2 a cell, and the tables A p of p, p minimises
     ||A p - y||^2 / 2 + kappa s^2 KL(p || u). The prior u is uniform, or a tree of columns that the
-    noisy tables suggest (Chow and Liu 1968). Fits of several kappa and both priors are averaged;
-    Stein's estimates of their errors, from the release and the public law of the noise, decide the
-    weights. Such a mean is biased, but errs much less than a projection if noise is large. Only
-    fits are allowed for which the root mean squared error of every mean is at most twice that of
+    noisy tables suggest (Chow and Liu 1968). Fits of several kappa and both priors are averaged
+    with weights by Stein's estimates of their errors. Such a mean is biased, but errs much less
+    than a projection if noise is large, and its root mean squared error is at most twice that of
     the noise on every data set. Tables are projected under add/remove, if noise is below 2% of the
     mean cell, if joined columns have more than some four million cells, or if no fit is found.
 
@@ -299,22 +295,15 @@ class Tabulation:
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool})
-    >>> sexes, smokes = ["female", "male"] * 200, [True] * 100 + [False] * 300
-    >>> frame = pd.DataFrame({"sex": sexes, "smokes": smokes})
-
     A seed makes this a simulation, which has no guarantee:
 
-    >>> laplace = gd.mechanisms.Laplace
-    >>> result = gd.release(frame, schema, "marginals:1", epsilon=1.0, mechanism=laplace, rng=0)
-    >>> result.to_frame()[["table", "answer", "noise_std", "low", "high"]].round(3)
-        table  answer  noise_std    low   high
-    0     sex   0.505      0.014  0.473  0.533
-    1     sex   0.495      0.014  0.464  0.524
-    2  smokes   0.755      0.014  0.695  0.755
-    3  smokes   0.245      0.014  0.186  0.246
+    >>> import geomdp as gd
+    >>> sample = gd.data.fair_affairs()
+    >>> found = gd.release(sample.frame, sample.schema, "marginals:1", epsilon=1.0, rng=0)
+    >>> found.to_frame()[["table", "answer", "low", "high"]].round(3).head(2)
+               table  answer    low   high
+    0  rate_marriage   0.015  0.010  0.021
+    1  rate_marriage   0.055  0.049  0.060
     """
 
     released: Release
@@ -328,18 +317,16 @@ class Tabulation:
     def estimated_rmse(self) -> float | None:
         """Stein's estimate of the root mean squared error of fitted tables, or None.
 
-        It is computed from the release alone, and 0 if it is negative. It is no bound, and errs
-        most where there are few cells.
+        It is computed from the release alone, is no bound, and errs most for few cells.
         """
         return None if self.fit is None else self.fit.estimated_rmse
 
     def synthetic(self, count: int | None = None, rng: RandomState = None) -> pd.DataFrame:
         """Synthetic records from the distribution of which the fitted tables are tables.
 
-        They are drawn from the release alone, so they cost no privacy: a combination of levels is
-        drawn `count` times its probability, rounded up or down at random. What the release did not
-        ask about, such as tables of more columns, is only as good as the fit. Columns that no table
-        contains are missing.
+        They are drawn from the release alone, at no cost: each combination of levels `count` times
+        its probability, rounded up or down at random. What the release did not ask about, such as
+        tables of more columns, is only as good as the fit. Columns in no table are missing.
 
         Parameters
         ----------
@@ -418,9 +405,9 @@ class Tabulation:
     def predicted_rmse(self) -> Prediction:
         """Root mean squared error over all queries, predicted before the data were seen.
 
-        For projected answers it is an upper bound for every data set, 1.06 to 2.9 times the error
-        on those that were tried; for fitted tables, it is twice the error of the noise. The error
-        of a table is multiplied by its weight. Rounding to whole counts is not included.
+        For projected answers it is an upper bound for every data set; for fitted tables, it is
+        twice the error of the noise. The error of a table is multiplied by its weight. Rounding to
+        whole counts is not included.
         """
         return self.released.predicted_rmse
 
@@ -453,14 +440,13 @@ class Tabulation:
         """Confidence intervals for the true means: the lower ends (m,) and the upper ends (m,).
 
         Each interval contains its true mean with probability at least `confidence`, and with
-        `simultaneous`, all intervals together do. If the noise comes from a Markov chain, the chain
-        is assumed to have mixed. Under add/remove, a true mean is the sum of the answers divided by
-        the declared n. If the mechanism rounds answers, the statements hold for up to n records.
-        ``ValueError`` for a mechanism without additive noise.
+        `simultaneous`, all intervals together do. A Markov chain for the noise is assumed to have
+        mixed. Under add/remove, a true mean is the sum of the answers divided by the declared n. If
+        the mechanism rounds answers, the statements hold for up to n records. ``ValueError`` for a
+        mechanism without additive noise.
 
-        The intervals are centred at the noisy answers (X-INT), whose distribution is public, not at
-        the reported answers. Intervals for shares (cells of tables, prefixes, ranges) are cut off
-        at 0 and, under replace-one, at 1.
+        The intervals are centred at the noisy answers (X-INT), whose distribution is public.
+        Intervals for shares are cut off at 0 and, under replace-one, at 1.
 
         Parameters
         ----------
@@ -490,10 +476,9 @@ class Tabulation:
         """Which answers (m,) are more uncertain than they are worth, because of the noise alone.
 
         The half-width of such an answer's 95% interval, not cut off, is more than `above` times its
-        modulus. By default, official statistics would not publish it: its coefficient of variation
-        is above a third. Scaled totals, which can be 0 for any mean, are not flagged. The flags
-        follow from the release, at no cost. ``ValueError`` if `above` is not above 0, or for a
-        mechanism without additive noise.
+        modulus. By default, its coefficient of variation is above a third, and official statistics
+        would not publish it. Scaled totals, which can be 0 for any mean, are not flagged.
+        ``ValueError`` if `above` is not above 0, or for a mechanism without additive noise.
         """
         limit = positive(above, "flag_above") * np.abs(self.answers)
         if ways.MEAN in self.task.ways.values():

@@ -34,14 +34,12 @@ class WorkloadSizeError(ValueError):
 
     Examples
     --------
-    >>> import textwrap
     >>> import geomdp as gd
     >>> try:
-    ...     gd.workloads.explicit_answers(gd.workloads.Marginals(30, 2))
+    ...     gd.workloads.Histogram(10_000).affine_hull()
     ... except gd.workloads.WorkloadSizeError as reason:
-    ...     print(textwrap.fill(str(reason), 80))
-    workload must have at most 2^26 answers over all elements, got Marginals(d=30,
-    k=2) with 435 queries on 1073741824 elements
+    ...     print(reason)
+    N must be at most 8192 for a basis, got 10000
     """
 
 
@@ -66,12 +64,12 @@ class Workload(abc.ABC):
     """A list of m queries q_1, ..., q_m: real functions of one record. Answers are means.
 
     Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
-    Implementations are immutable. Their constructors raise ``ValueError`` for arguments out of
-    range. Only `evaluate`, `totals` and `answers` read records; everything else is public.
+    Implementations are immutable, and refuse arguments out of range. Only `evaluate`, `totals` and
+    `answers` read records; everything else is public.
 
     Examples
     --------
-    All workloads have these methods. The queries of `Prefixes(4)` are 1[x <= 0], ..., 1[x <= 3]:
+    The queries of `Prefixes(4)` are 1[x <= 0], ..., 1[x <= 3]:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -329,9 +327,8 @@ def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
     """The conjunction of the bits `literals` on {0, 1}^d, as a sparse query (BR-CONJ).
 
     For the set S = `literals` of d - k distinct bits from 0 to d - 1, the query is the product of
-    x_i over i in S. An element x is a Python integer with x_i as bit i, so d can be any number. The
-    support is the 2^k elements with all bits of S equal to 1. ``ValueError`` for k > 20, or a
-    literal out of range or repeated.
+    x_i over i in S. An element x is a Python integer with x_i as bit i. The support is the 2^k
+    elements with all bits of S equal to 1. ``ValueError`` for k > 20, and wrong literals.
 
     Examples
     --------

@@ -72,9 +72,7 @@ class Explicit(FiniteWorkload, _Measured):
     --------
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> workload = gd.workloads.Explicit(np.array([[1, 1, 0], [0, 1, 1]]))
-    >>> workload
-    Explicit(2 queries on 3 elements)
+    >>> workload = gd.workloads.Explicit([[1, 1, 0], [0, 1, 1]])
     >>> workload.answers(np.array([0, 1, 1, 2]))
     array([0.75, 0.75])
     >>> round(workload.l2_diameter(), 4)
@@ -185,21 +183,15 @@ class ListedAnswers(_Measured):
 
 
 class RandomSigns(Explicit):
-    """m queries with independent uniform values in {-1, 1} on each of N elements.
-
-    `rng` draws the values, which are public.
+    """m queries with independent uniform values in {-1, 1}, which are public, on N elements.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> workload = gd.workloads.RandomSigns(3, 5, rng=0)
-    >>> workload.matrix
+    >>> gd.workloads.RandomSigns(3, 5, rng=0).matrix
     array([[ 1.,  1.,  1., -1., -1.],
            [-1., -1., -1., -1.,  1.],
            [ 1.,  1.,  1.,  1.,  1.]])
-    >>> workload.answers(np.array([0, 0, 1]))
-    array([ 1., -1.,  1.])
     """
 
     def __init__(self, m: int, N: int, rng: RandomState = None) -> None:
@@ -308,14 +300,10 @@ class LinearMap(_Measured):
 
     Examples
     --------
-    The share of records in each half of a histogram:
-
     >>> import numpy as np
     >>> import geomdp as gd
     >>> halves = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
     >>> workload = gd.workloads.LinearMap(gd.workloads.Histogram(4), halves)
-    >>> workload
-    LinearMap(2 combinations of Histogram(N=4))
     >>> workload.answers(np.array([0, 2, 2, 3]))
     array([0.25, 0.75])
     """

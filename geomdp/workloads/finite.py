@@ -90,11 +90,8 @@ class Histogram(_OnCodes):
     --------
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> workload = gd.workloads.Histogram(4)
-    >>> workload.answers(np.array([0, 2, 2, 3]))
+    >>> gd.workloads.Histogram(4).answers(np.array([0, 2, 2, 3]))
     array([0.25, 0.  , 0.5 , 0.25])
-    >>> workload.l1_diameter()
-    2.0
     """
 
     def evaluate(self, records: Records) -> FloatArray:
@@ -128,9 +125,7 @@ class Histogram(_OnCodes):
 
 @dataclass(frozen=True)
 class Prefixes(_OnCodes):
-    """The N prefix (threshold) queries q_t(x) = 1[x <= t] on {0, ..., N - 1}.
-
-    The last query is 1 for every record.
+    """The N prefix (threshold) queries q_t(x) = 1[x <= t] on {0, ..., N - 1}; the last is 1.
 
     Examples
     --------
@@ -173,18 +168,14 @@ class Prefixes(_OnCodes):
 
 @dataclass(frozen=True)
 class Ranges(_OnCodes):
-    """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
-
-    The queries are ordered by a, then by b.
+    """The N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}, ordered
+    by a, then by b.
 
     Examples
     --------
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> workload = gd.workloads.Ranges(3)
-    >>> workload.labels()
-    ['0<=x<=0', '0<=x<=1', '0<=x<=2', '1<=x<=1', '1<=x<=2', '2<=x<=2']
-    >>> workload.answers(np.array([0, 1, 1, 2]))
+    >>> gd.workloads.Ranges(3).answers(np.array([0, 1, 1, 2]))
     array([0.25, 0.75, 1.  , 0.5 , 0.75, 0.25])
     """
 
@@ -211,13 +202,12 @@ class Ranges(_OnCodes):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """O(m) operations for each direction."""
         directions = batch(directions, self.n_queries, "directions")
-        starts = np.cumsum([0, *range(self.N, 1, -1)])
-        by_first = np.add.reduceat(directions, starts, axis=1)
-        by_last = np.empty((len(directions), self.N))
-        for row, weights in zip(by_last, directions, strict=True):
-            row[:] = np.bincount(self.ends[1], weights, self.N)
-        scores = np.cumsum(by_first, axis=1)
-        scores[:, 1:] -= np.cumsum(by_last, axis=1)[:, :-1]
+        first, last = self.ends
+        weights = np.zeros((len(directions), self.N, self.N))
+        weights[:, first, last] = directions
+        # The score of x is the sum of the weights of all [a, b] with a <= x <= b.
+        below = np.cumsum(weights, axis=1)[:, :, ::-1]
+        scores = np.cumsum(below, axis=2)[:, :, ::-1].diagonal(axis1=1, axis2=2)
         return self.evaluate(scores.argmax(axis=1))
 
     def affine_hull(self) -> AffineHull:
@@ -230,7 +220,7 @@ class Ranges(_OnCodes):
         return AffineHull(offset, np.ascontiguousarray(basis))
 
     def l1_diameter(self) -> float:
-        """The exact diameter: the maximum of s (N + 1 - s) over 2 <= s <= N; 0 if N = 1.
+        """The maximum of s (N + 1 - s) over 2 <= s <= N; 0 if N = 1.
 
         For x < y, a = x + 1, b = N - y and s = a + b: a (N + 1 - a) intervals contain x,
         b (N + 1 - b) contain y and a b contain both, so s (N + 1 - s) contain exactly one.

@@ -35,18 +35,14 @@ class Means(_OnReals):
     """Q(x) = x for x in the unit ball of R^d: the d coordinates of the mean.
 
     The convex hull of {Q(x)} is the unit ball. Under pure privacy, the ball mechanism answers these
-    queries (JL-L15 with Delta = 2, the largest change of the sum). `Covariance` releases the mean
-    together with the second moments.
+    queries (JL-L15 with Delta = 2, the largest change of the sum).
 
     Examples
     --------
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> workload = gd.workloads.Means(2)
-    >>> workload.answers(np.array([[0.6, 0.8], [0.0, -1.0]]))
+    >>> gd.workloads.Means(2).answers(np.array([[0.6, 0.8], [0.0, -1.0]]))
     array([ 0.3, -0.1])
-    >>> workload.l2_diameter()
-    2.0
     """
 
     @property
@@ -129,9 +125,8 @@ class SecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in the unit ball of R^d: the m = d (d + 1) / 2 second moments.
 
     svec lists the upper triangle of a matrix row by row and multiplies off-diagonal entries by
-    sqrt(2). So the Euclidean norm of svec(M) is the Frobenius norm of M. `matrix` converts answers
-    back to matrices. The convex hull of {Q(x)} is {svec(M) : M psd, tr M <= 1}. Nikolov 2022,
-    Lemma 22: JL-COV.
+    sqrt(2), so its norm is the Frobenius norm. `matrix` converts answers back to matrices. The
+    convex hull of {Q(x)} is {svec(M) : M psd, tr M <= 1}. Nikolov 2022, Lemma 22: JL-COV.
 
     Examples
     --------
@@ -139,8 +134,6 @@ class SecondMoment(OuterProducts):
     >>> import geomdp as gd
     >>> workload = gd.workloads.SecondMoment(2)
     >>> answers = workload.answers(np.array([[0.6, 0.8], [1.0, 0.0]]))
-    >>> answers.shape
-    (3,)
     >>> np.round(workload.matrix(answers), 4)
     array([[0.68, 0.24],
            [0.24, 0.32]])

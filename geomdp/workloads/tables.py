@@ -294,7 +294,7 @@ class PairCells:
 class MarginalTables(TableQueries):
     """Cells of all k-way tables: q_(T,a)(x) = 1[x_T = a] for |T| = k and all level codes a.
 
-    x_T are the codes of x in the k columns of the table T. Tables are in lexicographic order, and
+    x_T are the codes of x in the columns of the table T. Tables are in lexicographic order, and
     their cells in row-major order (the last column changes fastest).
 
     Parameters
@@ -310,10 +310,8 @@ class MarginalTables(TableQueries):
     >>> import geomdp as gd
     >>> workload = gd.workloads.MarginalTables({"region": 3, "smoker": 2}, k=1)
     >>> records = pd.DataFrame({"region": [0, 2, 2, 1], "smoker": [1, 0, 0, 0]})
-    >>> workload.answers(records)
-    array([0.25, 0.25, 0.5 , 0.75, 0.25])
-    >>> workload.labels()
-    ['region=0', 'region=1', 'region=2', 'smoker=0', 'smoker=1']
+    >>> dict(zip(workload.labels(), workload.answers(records).tolist()))
+    {'region=0': 0.25, 'region=1': 0.25, 'region=2': 0.5, 'smoker=0': 0.75, 'smoker=1': 0.25}
     """
 
     whole_answers: ClassVar[bool] = True
@@ -400,12 +398,9 @@ class ChosenTables(TableQueries):
     """Weighted cells of chosen tables: q_(T,a)(x) = w_T 1[x_T = a] for all level codes a.
 
     x_T are the codes of x in the columns of the table T, and w_T is its weight. Mechanisms keep the
-    error of the weighted cells small, so tables of larger weight become more accurate. Divide their
-    answers by the weight to get shares of records.
-
-    Tables are in the given order, and their columns in the order of `columns`. Cells are in
-    row-major order (the last column changes fastest). For all tables of k columns with equal
-    weights, use `MarginalTables`, because more mechanisms accept it.
+    error of the weighted cells small, so tables of larger weight become more accurate. Tables are
+    in the given order, their columns in the order of `columns`, and cells in row-major order. For
+    all tables of k columns with equal weights, more mechanisms accept `MarginalTables`.
 
     Parameters
     ----------
@@ -424,8 +419,6 @@ class ChosenTables(TableQueries):
     >>> workload = gd.workloads.ChosenTables(
     ...     {"region": 3, "smoker": 2}, [["region"], ["region", "smoker"]], weights=[2, 1]
     ... )
-    >>> workload
-    ChosenTables(2 tables of 2 columns; 9 queries)
     >>> workload.answers(np.array([[0, 1], [2, 0]]))
     array([1. , 0. , 1. , 0. , 0.5, 0. , 0. , 0.5, 0. ])
     """
@@ -487,11 +480,7 @@ class ProductQueries(ByTable, LinearMap):
 
     Each column of a table is asked by its levels or by other queries on its levels. A table has one
     query for every choice of one query per column: q(x) = w_T product over its columns i of
-    q_i(x_i), with the weight w_T of the table. These are the cells of `ChosenTables` if all columns
-    are asked by their levels.
-
-    Tables are in the given order, and their columns in the order of `columns`. Products are in
-    row-major order (the query of the last column changes fastest).
+    q_i(x_i), with the weight w_T of the table. The order is that of `ChosenTables`.
 
     Parameters
     ----------
@@ -513,8 +502,6 @@ class ProductQueries(ByTable, LinearMap):
     >>> workload = gd.workloads.ProductQueries(
     ...     {"smoker": 2, "age": 3}, [["smoker", "age"]], {"age": gd.workloads.Prefixes(3)}
     ... )
-    >>> workload
-    ProductQueries(1 table of 2 columns; 6 queries)
     >>> workload.labels()[:3]
     ['smoker=0,age[x<=0]', 'smoker=0,age[x<=1]', 'smoker=0,age[x<=2]']
     >>> workload.answers(np.array([[0, 1], [1, 0], [0, 0], [0, 2]]))

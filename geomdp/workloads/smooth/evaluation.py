@@ -83,7 +83,6 @@ def approximate(query: Function, degree: int, dimension: int, filter: Filter) ->
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> smooth = gd.workloads.smooth
     >>> query = smooth.Logistic([2.0], bias=0.0)
@@ -93,9 +92,8 @@ def approximate(query: Function, degree: int, dimension: int, filter: Filter) ->
 
     Moments of the records give the answer, here the value at the only record 0.3:
 
-    >>> workload = gd.workloads.SmoothQueries(1, 8)
-    >>> moments = np.concatenate([[1.0], workload.evaluate(np.array([[0.3]]))[0]])
-    >>> round(found.answer(moments), 3), round(float(query([[0.3]])[0]), 3)
+    >>> moments = gd.workloads.SmoothQueries(1, 8).evaluate([[0.3]])[0]
+    >>> round(found.answer([1.0, *moments]), 3), round(float(query([[0.3]])[0]), 3)
     (0.646, 0.646)
     """
     return approximate_many([query], degree, dimension, filter)[0]
@@ -107,10 +105,9 @@ def approximate_many(
     """Chebyshev coefficients of queries for moments of degrees 0..t-1 in each variable.
 
     Cost for each query: (2 t)^d evaluations (t^d if (2 t)^d exceeds 2^24), a cosine transform, and
-    about 1024 t^d operations to measure the error. ``ValueError`` if t, d or the number of
-    coefficients (above 2^24) is out of range, a `SmoothQuery` does not have d variables, or a query
-    does not take arrays of points, does not return finite real numbers (n,), or has values at a
-    point that depend on the other points.
+    about 1024 t^d operations to measure the error. ``ValueError`` if t, d or t^d (above 2^24) is
+    out of range, a `SmoothQuery` does not have d variables, or a query does not return a finite
+    real number for each point of an array (n, d), whatever the other points.
 
     Parameters
     ----------
@@ -130,12 +127,10 @@ def approximate_many(
 
     Examples
     --------
-    >>> import geomdp as gd
-    >>> smooth = gd.workloads.smooth
+    >>> from geomdp.workloads import smooth
     >>> queries = [smooth.Logistic([scale], bias=0.0) for scale in (1.0, 4.0)]
-    >>> for found in smooth.approximate_many(queries, 8, 1, smooth.Truncation()):
-    ...     print(found)
-    Coefficients(1 variables, degree 8; error at most 2.4e-06, 6.5e-08 at public points)
+    >>> _, steep = smooth.approximate_many(queries, 8, 1, smooth.Truncation())
+    >>> steep
     Coefficients(1 variables, degree 8; error at most 0.16, 0.0015 at public points)
     """
     size, dimension = whole(degree, "degree"), whole(dimension, "dimension")
@@ -272,14 +267,13 @@ def _grid_values(functions: Sequence[Function], shape: tuple[int, ...]) -> Float
 
 
 class Filter(ABC):
-    """Factors that multiply Chebyshev coefficients of degrees < t in each of d variables.
-
-    In the methods, `size` is t and `dimension` is d.
+    """Factors that multiply Chebyshev coefficients of degrees < t = `size` in d = `dimension`
+    variables.
 
     Examples
     --------
-    >>> import geomdp as gd
-    >>> isinstance(gd.workloads.smooth.Truncation(), gd.workloads.smooth.Filter)
+    >>> from geomdp.workloads import smooth
+    >>> isinstance(smooth.Truncation(), smooth.Filter)
     True
     """
 
@@ -316,12 +310,10 @@ class Truncation(Filter):
 class Jackson(Filter):
     """The approximation operator of Wang et al., as a filter.
 
-    The factor for degrees m_1, ..., m_d is prod_i lambda_{m_i}, where `jackson_multiplier` gives
-    lambda_0, ..., lambda_{t-1}.
-
-    If all derivatives up to order K are at most B, the error is O(t^-K), without the logarithmic
-    factors of truncation, and the coefficients are at most 2^((K + 1) d) B. For the degrees t that
-    noise allows, truncation is usually far more accurate.
+    The factor for degrees m_1, ..., m_d is prod_i lambda_{m_i}, with the lambda of
+    `jackson_multiplier`. If all derivatives up to order K are at most B, the error is O(t^-K), and
+    the coefficients are at most 2^((K + 1) d) B. For the degrees t that noise allows, truncation is
+    usually far more accurate.
 
     Parameters
     ----------

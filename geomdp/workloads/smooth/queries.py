@@ -249,8 +249,6 @@ class Polynomial(ClosedForm):
 
     Examples
     --------
-    The mean of x1^2 x2 over records:
-
     >>> import geomdp as gd
     >>> query = gd.workloads.smooth.Polynomial([[2, 1]], [1.0])
     >>> query([[0.5, 1.0], [1.0, -1.0]])

@@ -68,14 +68,11 @@ class SmoothQueries(Workload):
 
     Examples
     --------
+    With degrees 0 and 1 in each variable, the answers are the means of x2, x1 and x1 x2:
+
     >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.SmoothQueries(2, 2)
-    >>> workload.n_queries
-    3
-
-    With degrees 0 and 1 in each variable, the answers are the means of x2, x1 and x1 x2:
-
     >>> np.round(workload.answers(np.array([[0.5, 1.0], [0.5, 0.0]])), 4)
     array([0.5 , 0.5 , 0.25])
     """
