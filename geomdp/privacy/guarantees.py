@@ -107,7 +107,7 @@ class Guarantee:
 
     `str(guarantee)` is the claim in words: `privacy` for an exact sampler, `effective` for an
     approximate one (SAM-1). A heuristic sampler has no claim but a target (SAM-3), and a seeded
-    release has none, as the seed can remove the noise. ``ValueError`` for arguments of other types.
+    release has none, as the seed can remove the noise.
 
     Parameters
     ----------

@@ -83,9 +83,8 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     A spend is on disk before it is granted, and the whole file is verified before every spend: if
     recorded spends were lost or changed, no more are granted. Only a ledger that was open before
-    notices that an older copy replaced the file, or that an attacker changed entries and computed
-    all digests anew. A ledger works only in the process that opened it, for one thread at a time.
-    It is a context manager that closes the file.
+    notices that an older copy replaced the file, or that all digests were computed anew. A ledger
+    works only in the process that opened it, for one thread at a time.
 
     Parameters
     ----------
@@ -104,8 +103,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     Raises
     ------
     ValueError
-        If an argument is invalid, or the file is empty, damaged, not a ledger, or has another
-        budget or adjacency.
+        If the file is empty, damaged, not a ledger, or has another budget or adjacency.
     OSError
         If the file cannot be opened or created.
 
@@ -120,9 +118,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     ...     first = ledger.spend(mechanism.guarantee, "histogram of regions")
     >>> with gd.Ledger.existing("survey.ledger") as ledger:
     ...     second = ledger.spend(mechanism.guarantee, "histogram of ages")
-    ...     print([spend.label for spend in ledger.spends()])
     ...     print(round(ledger.left()["epsilon"], 3))
-    ['histogram of regions', 'histogram of ages']
     0.2
     """
 
@@ -200,7 +196,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         ----------
         guarantee : Guarantee
             The guarantee of the mechanism about to run. A heuristic sampler, a seed or a withdrawn
-            claim has no proved cost and is refused: the total would no longer be true.
+            claim has no proved cost and is refused.
         label : str
             Name of the spend in the ledger.
 
@@ -212,7 +208,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             For another type or adjacency, no proved cost, a definition that the budget cannot pay
             for, or a damaged file. In all cases, nothing is recorded.
         OSError
-            If the spend cannot be written. It is then not granted.
+            If the spend cannot be written.
         RuntimeError
             In a forked process, if the parent process opened the ledger.
         """

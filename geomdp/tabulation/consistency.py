@@ -84,14 +84,13 @@ ADDING_UP = (Form.CONSISTENT, Form.FITTED, Form.EACH_TABLE)
 class Consistency:
     """The last step of a release: move the answers of a mechanism to consistent answers.
 
-    Under replace-one, noisy tables become a mean of the entropic fits of `Fits`, unless `projected`
-    is true or `unfitted` says why not. Else, answers are moved to the nearest point of a polytope
-    that contains the true means of n records, or of the cone over it under add/remove, where n is
-    only declared. Tables that share columns have their `LocalPolytope`, which is faster than the
-    hull K of the answers of single records, and errs about as much; other tables, or those with too
-    many cells, have the product of their simplices (under add/remove, negative cells become 0).
-    Other answers have K, unless the universe has more than 2^20 elements or the mechanism is not
-    additive or projects on K itself.
+    Under replace-one, noisy tables become a mean of the entropic fits of `Fits`, unless `unfitted`
+    says why not. Else, answers are moved to the nearest point of a polytope that contains the true
+    means of n records, or of the cone over it under add/remove. Tables that share columns have
+    their `LocalPolytope`; other tables, or those with too many cells, have the product of their
+    simplices (under add/remove, negative cells become 0). Other answers have the hull K of the
+    answers of single records, unless the universe has more than 2^20 elements or the mechanism is
+    not additive or projects on K itself.
     """
 
     def __init__(
@@ -239,11 +238,9 @@ def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatAr
 # The local polytope of tables: no cell is negative, each table adds up to 1, and tables agree.
 #
 # Tables agree if their marginals on shared columns are equal. Cells of a table with a weight are
-# multiplied by it. The polytope contains the sensitivity polytope, and can be larger: for three
-# binary columns, each of the three tables of two columns can say that its columns always differ,
-# but three binary values cannot all differ. A projection on it needs no search over the levels of
-# all columns. Under add/remove, the totals of all tables are equal but free: the set is the cone of
-# all multiples.
+# multiplied by it. The polytope contains the sensitivity polytope, and can be larger: each of the
+# three tables of three binary columns can say that its columns always differ, but three binary
+# values cannot. Under add/remove, the totals of all tables are equal but free: the set is a cone.
 
 
 #: Largest number of nonzero entries of the basis, by an upper bound: 25 MB, and as much for its

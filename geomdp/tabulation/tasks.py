@@ -126,22 +126,17 @@ def chosen_columns(
 ) -> dict[str, tuple[str, ...]]:
     """Check the names of columns, and return each column with the labels of its levels, by code."""
     require_type(schema, Schema, "schema")
-    sort, other = ("real", "discrete") if real else ("discrete", "real")
-    labels = schema.labels
-    if real:
-        labels = {column.name: () for column in schema.real_columns}
+    sort = "real" if real else "discrete"
+    labels = {column.name: () for column in schema.real_columns} if real else schema.labels
     if names is None:
         if not labels:
             raise ValueError(f"the schema must have at least 1 {sort} column, it has 0")
         return labels
     for name in names:
-        if name not in schema.names:
-            raise ValueError(
-                f"columns must name columns of the schema ({', '.join(schema.names)}), got {name!r}"
-            )
         if name not in labels:
             raise ValueError(
-                f"columns must name {sort} columns ({', '.join(labels)}); {name!r} is {other}"
+                f"columns must name {sort} columns of the schema ({', '.join(labels)}), "
+                f"got {name!r}"
             )
         if names.count(name) > 1:
             raise ValueError(f"columns must name each column once, got {name!r} twice")

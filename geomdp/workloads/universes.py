@@ -64,9 +64,8 @@ class Universe(abc.ABC):
     def validate(self, records: Records, first_row: int = 0) -> npt.NDArray[Any]:
         """Records as a C-contiguous array (n,) + `record_shape` of int64 codes or float64 reals.
 
-        `records` are one chunk: a (n, ...) array, a DataFrame or a list of rows. ``ValueError`` if
-        they are not numeric, of another shape, NaN, or outside the universe. The message names the
-        row, counted from `first_row`, and the column if a single entry is wrong.
+        `records` are one chunk. ``ValueError`` if they are not numeric, of another shape, NaN, or
+        outside the universe; it names the row, from `first_row` on, and the column if it can.
         """
         return self._check(numeric_array(records, self.record_shape, self.column_names), first_row)
 
@@ -74,8 +73,8 @@ class Universe(abc.ABC):
         """Checked chunks of at most `rows` records, read lazily and only once.
 
         A list or tuple is a list of chunks if each item is a DataFrame or an array with the axes of
-        a record array; else its items are records. Another iterable yields chunks, with one in
-        memory at a time. Arrays and errors are as in `validate`; row numbers count over all chunks.
+        a record array; else its items are records. Another iterable yields chunks. Arrays and
+        errors are as in `validate`; row numbers count over all chunks.
         """
         rows = whole(rows, "rows")
         first_row = 0
@@ -167,21 +166,15 @@ class FiniteUniverse(Universe):
 class CategoricalProduct(Universe):
     """Product of c categorical columns, column i with levels 0..l_i - 1.
 
-    Records are an array (n, c) of level codes, or a DataFrame whose columns are taken by name. A
-    missing column raises ``ValueError``, and additional columns are ignored.
-
-    Parameters
-    ----------
-    columns : mapping of str to int, or sequence of int
-        Number of levels of each column. Columns given by a sequence are named c0, c1, ...
+    Records are an array (n, c) of level codes, or a DataFrame whose columns are taken by name;
+    additional columns are ignored. `columns` are numbers of levels by name, or a sequence of them,
+    named c0, c1, ...
 
     Examples
     --------
     >>> import pandas as pd
     >>> import geomdp as gd
     >>> universe = gd.workloads.CategoricalProduct({"region": 3, "smoker": 2})
-    >>> universe.size
-    6
     >>> universe.validate(pd.DataFrame({"smoker": [1, 0], "region": [2, 0]}))
     array([[2, 1],
            [0, 0]])
@@ -284,9 +277,8 @@ class BooleanCube(_Rows):
 class UnitBall(_Rows):
     """The ball {x in R^d : ||x||_2 <= 1}; records are an array (n, d) of reals.
 
-    Let t = (d + 8) 2^-53. A row is accepted if its computed norm is at most 1 + t. If the exact
-    norm of an accepted row is above 1, or float64 cannot decide whether it is, the row is
-    multiplied by 1 - 2 t. So all records lie in the ball exactly (proof: `_check`).
+    For t = (d + 8) 2^-53, a row is accepted if its computed norm is at most 1 + t, and multiplied
+    by 1 - 2 t if its exact norm may be above 1. So all records lie in the ball (proof: `_check`).
 
     Examples
     --------

@@ -273,7 +273,7 @@ def test_seed_reproduces_and_takes_the_claim(run):
         (["--epsilon", "1"], ["--workload"]),
         (
             ["--workload", "second-moments", "--columns", "age", "--epsilon", "1"],
-            ["must name real columns (income); 'age' is discrete"],
+            ["must name real columns of the schema (income), got 'age'"],
         ),
     ],
 )

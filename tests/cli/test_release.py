@@ -214,7 +214,10 @@ def test_tables_and_workloads_mix_with_weights(run):
     ("line", "message"),
     [
         ("--out a.csv", "give --workload"),
-        ("--out a.csv --tables region,shoes", "--tables region,shoes: columns must name columns"),
+        (
+            "--out a.csv --tables region,shoes",
+            "--tables region,shoes: columns must name discrete columns",
+        ),
         ("--out a.csv --tables region --weight 1 --weight 2", "--weight must be given once for"),
         ("--out a.csv --tables region --weight 0", "--weight must be a finite number above 0"),
         ("--out a.csv --tables region --weight x", "--weight must be a number, got 'x'"),

@@ -137,7 +137,7 @@ def test_text_and_notebook_views(frame):
         ({"privacy": gd.PureDP(1.0)}, "give either epsilon or privacy"),
         ({"n": 7}, "n must be the number of records, 400, got 7"),
         ({"adjacency": gd.Adjacency.ADD_REMOVE}, "n must be declared under add/remove"),
-        ({"columns": ["region", "shoe size"]}, "columns must name columns of the schema"),
+        ({"columns": ["region", "shoe size"]}, "columns must name discrete columns of the schema"),
         ({"workload": "marginals:9"}, "K in workload marginals:K must be"),
         ({"workload": "totals"}, "workload must be one of"),
     ],
