@@ -1,4 +1,4 @@
-"""Bad and extreme values for arguments of the library, in four groups."""
+"""Bad and extreme values for arguments of the library, by the kind of argument."""
 
 import datetime
 import math
@@ -30,3 +30,28 @@ EXTREME: list[Any] = [
 ]  # fmt: skip
 #: Numbers that are refused in place of a whole number, besides those in `OUT_OF_RANGE`.
 NOT_WHOLE: list[Any] = [1.5, 2.0, np.float64(3), Fraction(3, 2)]
+#: Values that are refused in place of an object of a class of this library.
+NO_OBJECTS: list[Any] = [*NO_NUMBERS, *OUT_OF_RANGE, *EXTREME, 1, 1.5, "", "ab", [None], {"": [1]}]
+
+
+def no_arrays(good: Any) -> list[Any]:
+    """Values that are refused in place of the finite array `good`: other axes, entries or types."""
+    finite = np.asarray(good, dtype=np.float64)
+    spoilt = [finite.copy() for _ in range(3)]
+    for array, entry in zip(spoilt, (math.nan, math.inf, -math.inf), strict=True):
+        array.flat[-1] = entry
+    return [
+        *spoilt, *(finite.astype(kind) for kind in ("c16", "U2", "S2")),
+        *(np.zeros(finite.shape, kind) for kind in ("M8[s]", "m8[s]")),
+        *(np.full(finite.shape, entry, dtype=object) for entry in (None, "ab")),
+        *(np.zeros((size,) * axes) for axes in range(5) if axes != finite.ndim for size in (0, 2)),
+        [[1.0, 2.0], [3.0]], [[1.0], []], [10**400], [None], 0.5, "ab", *NEITHER,
+    ]  # fmt: skip
+
+
+def refused_of(kind: str, good: Any) -> list[Any]:
+    """Values that an argument of this kind must refuse; `good` is a value that is accepted."""
+    if kind == "array":
+        return no_arrays(good)
+    others = {"whole": NOT_WHOLE, "share": [1, 1.0, 2.0, 10**400]}.get(kind, [])
+    return NO_OBJECTS if kind == "object" else [*NO_NUMBERS, *OUT_OF_RANGE, *others]
