@@ -9,15 +9,13 @@ import math
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pytest
 import scipy.optimize
 import scipy.spatial
 
 import geomdp as gd
 from experiments.lower_bounds import factorisation_norms
-from experiments.lower_bounds.bracket_table import goals_on_arguments
-from geomdp.bounds.lines import OrthogonalLines, coordinates, widest_frame
+from geomdp.bounds.lines import OrthogonalLines
 from geomdp.workloads import explicit_answers
 
 FloatArray = npt.NDArray[np.float64]
@@ -89,45 +87,6 @@ def test_lines_with_the_best_pairs_reach_the_norm_and_no_lines_pass_it(Q):
         values = np.linalg.eigvalsh((V * (drawn / drawn.sum())[:, None]).T @ V)
         dual = float(np.sqrt(np.maximum(values, 0)).sum()) ** 2
         assert dual * (1 - 1e-3) <= float((lengths**2).sum()) <= upper * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
-def test_the_lines_of_the_library_do_not_pass_the_norm(Q):
-    points = coordinates(explicit_answers(Q) - explicit_answers(Q).mean(axis=0))
-    for size in range(1, points.shape[1] + 1):
-        _, lengths = widest_frame(points, size)
-        assert float((lengths**2).sum()) <= factorisation_norms.squared_norm(Q) * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("corners", [3, 4, 6])
-def test_a_simplex_needs_all_pairs(corners):
-    """The squared factorisation norm is 2 (corners - 1), and lines without one pair prove less."""
-    Q, count = gd.workloads.Histogram(corners), corners * (corners - 1) // 2
-    assert factorisation_norms.squared_norm(Q) == pytest.approx(2 * (corners - 1))
-    every = lines_of_all_pairs(Q, np.full(count, 1 / count))
-    assert float((every**2).sum()) == pytest.approx(2 * (corners - 1))
-    without = factorisation_norms.least_variance(differences(Q)[1:])
-    assert without[1] < 2 * (corners - 1) * 0.999
-
-
-def test_row_products_prove_no_more_than_lines_with_the_same_pairs():
-    Q, rng = gd.workloads.Marginals(8, 2), np.random.default_rng(3)
-    norm = factorisation_norms.one_column_norm(Q)
-    for count in range(1, 8):
-        ones = rng.integers(0, 2, (count, 8))
-        ones[:, 0] = 1
-        ones[np.arange(count), rng.integers(1, 8, count)] = 1
-        zeros = np.where(np.arange(8) == 0, 0, ones)
-        W = Q.evaluate(ones) - Q.evaluate(zeros)
-        sigma = np.linalg.svd(W, compute_uv=False)[-1]
-        lines = OrthogonalLines(
-            Q,
-            elements=np.vstack([ones, zeros]),
-            pairs=np.column_stack([np.arange(count), count + np.arange(count)]),
-            weights=np.ones(count),
-        )
-        total = float((lines.lengths**2).sum())
-        assert count * sigma**2 <= total * (1 + 1e-9) <= norm * (1 + 1e-6)
 
 
 def test_the_variance_for_one_count_is_that_of_the_mechanisms():
@@ -204,42 +163,6 @@ def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(dimension, metri
     assert ceiling(factorisation_norms.Radii(6 * known, 6 * known), metric) > enough
 
 
-def test_ceilings_are_at_least_those_of_packings():
-    """No packing of (t r / (c alpha sqrt(k)))^k points excludes more by JL-L6 than the ceiling.
-
-    Here t is the share of replaced records, r the volume radius and k the dimension. Answers are
-    c alpha apart.
-    """
-    epsilon, alpha, metric = 0.1, 0.01, gd.bounds.MeanL2()
-    for dimension, radius in itertools.product((2, 8, 30), (0.5, 2.0, 8.0)):
-        size = alpha * math.sqrt(dimension)
-        known = np.append(np.full(dimension - 1, 1e-9), radius)
-        most = factorisation_norms.Radii(known, known).ceiling(
-            epsilon=epsilon, alpha=alpha, metric=metric, queries=dimension
-        )
-        for share, separation in itertools.product((0.03, 0.1, 0.3, 1.0), (2.2, 3.0, 4.0, 8.0)):
-            points = dimension * math.log(share * radius / (separation * size))
-            odds = gd.bounds.MeanL2(separation).log_odds
-            assert (points + odds) / (epsilon * share) <= most
-
-
-def test_hulls_are_bounded_by_their_simplices():
-    """The bound is exact for a simplex, and random projections of another hull are below it."""
-    simplex = factorisation_norms.principal(np.eye(5))
-    volume = math.sqrt(5) / math.factorial(4)
-    exact = (volume / gd.geometry.unit_ball_volume(4)) ** (1 / 4)
-    assert factorisation_norms.hull_radii(simplex)[-1] == pytest.approx(exact)
-    rng = np.random.default_rng(0)
-    points = factorisation_norms.principal(rng.standard_normal((9, 4)) * [1.0, 2.0, 5.0, 9.0])
-    bounds = factorisation_norms.hull_radii(points)
-    for size in (2, 3, 4):
-        ball = gd.geometry.unit_ball_volume(size)
-        for _ in range(30):
-            frame = np.linalg.qr(rng.standard_normal((4, size)))[0]
-            found = scipy.spatial.ConvexHull(points @ frame).volume
-            assert (found / ball) ** (1 / size) <= bounds[size - 1]
-
-
 def test_a_long_box_has_ceilings_far_below_those_of_its_width():
     """For a box with sides 1, 1/4, ..., the last radius is below half of Urysohn's bound."""
     sides = 0.25 ** np.arange(4)
@@ -255,34 +178,6 @@ def test_a_long_box_has_ceilings_far_below_those_of_its_width():
         factorisation_norms.radii(Q).half_difference[-1]
         < plain / gd.geometry.mean_gaussian_norm(4) / 2
     )
-
-
-def table(**changed: float) -> pd.DataFrame:
-    row = {"workload": "A", "error": "mean l2", "lower": 9, "upper": 40, "norm": 10.0}
-    row |= {"all_lines": 9.5, "own_lines": 8.0, "volume": 14.5, "row_products": 10.0}
-    return pd.DataFrame([row | changed])
-
-
-def test_goals_on_arguments_are_reached_or_open():
-    norms, volumes, products = goals_on_arguments(table())
-    assert [norms.reached, volumes.reached, products.reached] == [True, True, True]
-    assert norms.measured == pytest.approx(0.95)
-    # The ceiling 14.5 allows 14 excluded records in place of 9, so 1 + the bound grows by the
-    # factor 15 / 10.
-    assert "at most 1.5" in volumes.beside
-    norms, volumes, products = goals_on_arguments(
-        table(all_lines=8.1, volume=99, row_products=10.1)
-    )
-    assert [norms.reached, volumes.reached, products.reached] == [False, False, False]
-    assert "factor of at most 1.11" in norms.reason
-    # The upper bound 40 allows 39 excluded records, so 1 + the bound grows by a factor of at most
-    # 40 / 10.
-    assert "A 4" in volumes.reason
-    assert products.measured == 1
-
-
-def test_tables_without_the_columns_have_no_such_goals():
-    assert not [*goals_on_arguments(table().drop(columns=["norm", "volume", "row_products"]))]
 
 
 def test_rows_under_concentrated_privacy_have_their_columns():
