@@ -17,6 +17,7 @@ from pathlib import Path
 from experiments.engine.run import run_sweep
 from experiments.engine.store import Store
 from tests.experiments import trivial_sweep
+from tests.experiments.sweep_program import CODE
 
 
 def run_and_kill(path: Path, after: int, delay: float) -> None:
@@ -24,7 +25,7 @@ def run_and_kill(path: Path, after: int, delay: float) -> None:
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
-        with Store(path, trivial_sweep.code()) as store:
+        with Store(path, CODE) as store:
             run_sweep(
                 trivial_sweep.compute,
                 trivial_sweep.SWEEP,
@@ -47,7 +48,7 @@ def main(path: Path, kills: int, seed: int) -> None:
     chance, cells = random.Random(seed), trivial_sweep.SWEEP.cells()
     for _ in range(kills):
         run_and_kill(path, after=chance.randrange(10), delay=chance.uniform(0, 0.005))
-        with Store(path, trivial_sweep.code()) as store:
+        with Store(path, CODE) as store:
             stored = {
                 f"{outcome.cell.configuration_hash} {outcome.cell.trial}": outcome.seconds
                 for outcome in store.outcomes(cells)

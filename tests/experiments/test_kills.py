@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +23,7 @@ from experiments.engine.provenance import Code
 from experiments.engine.run import Executor, ExecutorError, in_process, run_sweep
 from experiments.engine.store import Contents, Store
 from tests.experiments import trivial_sweep
+from tests.experiments.sweep_program import CODE
 from tests.experiments.trivial_sweep import Config
 
 ROOT = Path(__file__).parents[2]
@@ -30,14 +31,14 @@ KILLS = 20
 
 
 def uninterrupted(folder: Path) -> pd.DataFrame:
-    with Store(folder / "straight.sqlite", trivial_sweep.code()) as store:
+    with Store(folder / "straight.sqlite", CODE) as store:
         return run_sweep(trivial_sweep.compute, trivial_sweep.SWEEP, store).table()
 
 
 def check_resumed(path: Path, folder: Path) -> None:
     """Resume a stopped sweep: it computes only missing cells and equals an uninterrupted sweep."""
     cells = trivial_sweep.SWEEP.cells()
-    with Store(path, trivial_sweep.code()) as store:  # opening the file also checks every page
+    with Store(path, CODE) as store:  # opening the file also checks every page
         done = store.contents(cells).completed
         computed: list[object] = []
         resumed = run_sweep(
@@ -68,15 +69,9 @@ def test_twenty_kills_of_a_sweep(tmp_path):
     kill_forked(tmp_path, seed=20240501)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
-def test_twenty_kills_of_a_sweep_at_many_seeds(tmp_path, seed):
-    kill_forked(tmp_path, seed)
-
-
 def kill_with_workers(path: Path, after: int, delay: float) -> None:
     """Kill a sweep `delay` seconds after outcome `after`; its two worker processes must end too."""
-    command = [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), "2"]
+    command = [sys.executable, "-m", "tests.experiments.sweep_program", str(path), "2"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(1 + after)]
@@ -113,10 +108,9 @@ def test_a_kill_of_a_parallel_sweep_takes_its_processes_along(tmp_path):
     check_resumed(path, tmp_path)
 
 
-@pytest.mark.parametrize("outcomes", [0, 20])
-def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path, outcomes):
+def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path):
     path = tmp_path / "interrupted.sqlite"
-    command = [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), "2"]
+    command = [sys.executable, "-m", "tests.experiments.sweep_program", str(path), "2"]
     with subprocess.Popen(
         command,
         cwd=ROOT,
@@ -126,7 +120,7 @@ def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path, outcomes):
         start_new_session=True,
     ) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(1 + outcomes)]
+        lines = [process.stdout.readline() for _ in range(21)]
         # Like a terminal, send Ctrl-C to the command and to its worker processes at once.
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate()
@@ -156,7 +150,7 @@ def pair() -> Iterator[Processes]:
 
 
 def table(folder: Path, sweep: Sweep[Config], executor: Executor) -> pd.DataFrame:
-    with Store(folder / "s.sqlite", trivial_sweep.code()) as store:
+    with Store(folder / "s.sqlite", CODE) as store:
         return run_sweep(trivial_sweep.compute, sweep, store, executor).table()
 
 
@@ -164,6 +158,10 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path, pair):
     expected = table(tmp_path / "one", trivial_sweep.SWEEP, in_process)
     two = table(tmp_path / "two", trivial_sweep.SWEEP, pair)
     pd.testing.assert_frame_equal(two, expected, check_exact=True)
+    for cell in trivial_sweep.SWEEP.cells()[::17]:
+        rows = two[(two.n == cell.configuration.n) & (two.trial == cell.trial)]
+        draws = cell.configuration.n + np.random.default_rng(cell.seed).random(3)
+        assert rows.value.tolist() == draws.tolist()
     with Processes(3) as processes:
         three = table(tmp_path / "three", trivial_sweep.SWEEP, processes)
         identifiers = processes.identifiers
@@ -184,7 +182,7 @@ def test_killed_processes_lose_nothing(tmp_path):
             kills += 1
 
     cells = trivial_sweep.SWEEP.cells()
-    with Processes(2) as processes, Store(tmp_path / "k.sqlite", trivial_sweep.code()) as store:
+    with Processes(2) as processes, Store(tmp_path / "k.sqlite", CODE) as store:
         killed = run_sweep(
             trivial_sweep.compute, trivial_sweep.SWEEP, store, processes, observe=kill_some
         )
@@ -197,7 +195,7 @@ def test_killed_processes_lose_nothing(tmp_path):
 def test_a_deadly_cell_is_a_failed_cell_and_no_other_suffers(tmp_path):
     antidote = tmp_path / "antidote"
     sweep = Sweep((Config(0), Config(1, deadly_without=str(antidote)), Config(2)), 1, 0)
-    with Processes(2) as processes, Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
+    with Processes(2) as processes, Store(tmp_path / "s.sqlite", CODE) as store:
         result = run_sweep(trivial_sweep.compute, sweep, store, processes)
         assert [outcome.cell.configuration.n for outcome in result.failures] == [1]
         assert f"the process died in every run of this cell (runs: {DEATHS})" in (
@@ -226,7 +224,7 @@ def test_a_kill_of_an_idle_process_does_not_count_against_the_next_cell(tmp_path
 
 def test_an_exception_is_the_outcome_of_its_cell_alone(tmp_path, pair):
     sweep = Sweep((Config(0), Config(1, seconds=-1.0)), trials=1, seed=0)
-    with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
+    with Store(tmp_path / "s.sqlite", CODE) as store:
         result = run_sweep(trivial_sweep.compute, sweep, store, pair)
     assert [outcome.failed for outcome in result.outcomes] == [False, True]
     assert "sleep length must be non-negative" in (result.failures[0].traceback or "")
@@ -239,7 +237,7 @@ def test_a_sweep_broken_off_leaves_nothing_to_the_next(tmp_path, pair):
     def stop(outcome: Outcome[Any]) -> None:
         raise KeyboardInterrupt
 
-    with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
+    with Store(tmp_path / "s.sqlite", CODE) as store:
         with pytest.raises(KeyboardInterrupt):
             run_sweep(
                 trivial_sweep.compute,
@@ -262,12 +260,9 @@ def test_nothing_starts_when_everything_is_stored(tmp_path):
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
-@pytest.mark.parametrize(
-    "code", [Code("edited", trivial_sweep.code().library), Code(trivial_sweep.code().script, "old")]
-)
-def test_processes_with_other_code_refuse_the_sweep(tmp_path, pair, code):
+def test_processes_with_other_code_refuse_the_sweep(tmp_path, pair):
     cells = trivial_sweep.SWEEP.cells()
-    with Store(tmp_path / "s.sqlite", code) as store:
+    with Store(tmp_path / "s.sqlite", Code(CODE.script, "old")) as store:
         with pytest.raises(ExecutorError, match="differs from the code of this sweep"):
             run_sweep(trivial_sweep.compute, trivial_sweep.SWEEP, store, pair)
         assert store.contents(cells) == Contents(completed=0, failed=0, stale=0)
@@ -282,7 +277,7 @@ def test_a_script_that_cannot_be_imported_is_named(tmp_path, pair, monkeypatch):
     compute.__module__, compute.__qualname__ = "here_alone", "compute"
     monkeypatch.setitem(sys.modules, "here_alone", here_alone)
     with (
-        Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store,
+        Store(tmp_path / "s.sqlite", CODE) as store,
         pytest.raises(ExecutorError, match="No module named 'here_alone'"),
     ):
         run_sweep(compute, trivial_sweep.SWEEP, store, pair)
@@ -291,59 +286,3 @@ def test_a_script_that_cannot_be_imported_is_named(tmp_path, pair, monkeypatch):
 def test_the_number_of_processes_is_positive():
     with pytest.raises(ValueError, match="count must be at least 1, got 0"):
         Processes(0)
-
-
-def test_draws_of_a_cell_are_those_of_its_seed(tmp_path, pair):
-    found = table(tmp_path, trivial_sweep.SWEEP, pair)
-    for cell in trivial_sweep.SWEEP.cells()[::17]:
-        rows = found[(found.n == cell.configuration.n) & (found.trial == cell.trial)]
-        draws = cell.configuration.n + np.random.default_rng(cell.seed).random(3)
-        assert rows.value.tolist() == draws.tolist()
-
-
-# --- busy processes -------------------------------------------------------------------------
-
-
-#: Most lines that the command prints.
-MOST_LINES = 60
-
-
-@contextmanager
-def busy(count: int) -> Iterator[None]:
-    """Keep `count` processes at work beside the block."""
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
-
-
-def passes(folder: Path) -> float:
-    """Run the first command in a new folder, check how it ends, and return the seconds."""
-    folders = ["--results", str(folder / "results"), "--figures", str(folder / "figures")]
-    command = [sys.executable, "-m", "experiments", "reproduce", "--quick", *folders]
-    start = time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    seconds = time.perf_counter() - start
-    assert done.returncode == 0, done.stdout
-    lines = done.stdout.splitlines()
-    assert len(lines) <= MOST_LINES
-    assert done.stdout.isascii()
-    assert not set(done.stdout) & {"\x1b", "\r"}
-    figures = Path(lines[-1].removeprefix("these figures: "))
-    assert figures.is_relative_to(folder)
-    assert [*figures.glob("*.png")]
-    return seconds
-
-
-@pytest.mark.slow
-def test_the_first_command_passes_ten_times_beside_busy_processes(tmp_path):
-    """The times are printed, and no test depends on them: run this file with -n 0 -s -m slow."""
-    alone = passes(tmp_path / "alone")
-    print(f"\nalone: {alone:.0f} s")
-    with busy(2):
-        for run in range(10):
-            seconds = passes(tmp_path / str(run))
-            print(f"beside two busy processes: {seconds:.0f} s, {seconds / alone:.2f} times")

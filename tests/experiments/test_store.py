@@ -5,7 +5,6 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
@@ -15,8 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
 
 from experiments.engine.cells import Cell, Outcome, Row, Sweep, configuration_fields, plain
 from experiments.engine.provenance import Code
@@ -132,7 +129,7 @@ def future_layout(path: Path) -> None:
 
 def damaged_pages(path: Path, *, truncated: bool = False) -> None:
     with Store(path, CODE) as store:
-        for n in range(200):
+        for n in range(60):
             store.record(completed(n))
     content = bytearray(path.read_bytes())
     content[4096:12288] = b"\xff" * 8192  # the second and third page: part of the table
@@ -142,7 +139,6 @@ def damaged_pages(path: Path, *, truncated: bool = False) -> None:
 @pytest.mark.parametrize(("spoil", "message"), [
     (foreign_database, "another program"),
     (lambda path: path.write_text("configuration,value\n1,2\n"), "not an SQLite file"),
-    (lambda path: path.write_text("x" * 5000), "not an SQLite file"),
     (future_layout, "layout 99"),
     (damaged_pages, "damaged|malformed"),
     (lambda path: damaged_pages(path, truncated=True), "damaged|malformed"),
@@ -285,41 +281,15 @@ def test_results_that_are_no_rows_are_failures(rows, message):
     assert message in (outcome.traceback or "")
 
 
-def test_a_changed_sweep_shares_only_equal_cells(tmp_path):
-    with Store(tmp_path / "s.sqlite", CODE) as store:
-        first = run_sweep(draw, SWEEP, store).table()
-        other = Sweep((Config(5), Config(100)), trials=3, seed=1)
-        computed: list[Outcome[Any]] = []
-        second = run_sweep(draw, other, store, observe=computed.append).table()
-        assert len(computed) == 4  # trial 2 of n = 5, and three of n = 100
-        assert set(second.n) == {5, 100}
-        common = second[(second.n == 5) & (second.trial < 2)].reset_index(drop=True)
-        expected = first[first.n == 5].reset_index(drop=True)
-        pd.testing.assert_frame_equal(common, expected, check_exact=True)
-
-
-def test_another_seed_gives_other_numbers(tmp_path):
-    with Store(tmp_path / "s.sqlite", CODE) as store:
-        first = run_sweep(draw, SWEEP, store).table()
-        second = run_sweep(draw, Sweep(SWEEP.configurations, 2, seed=2), store).table()
-    assert not np.isin(second.value, first.value).any()
-
-
 def backwards(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
     return in_process(work, cells[::-1])
 
 
-def threads(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
-    with ThreadPoolExecutor(2) as pool:
-        yield from pool.map(work, cells)
-
-
-@pytest.mark.parametrize("executor", [backwards, threads])
-def test_results_do_not_depend_on_the_executor(tmp_path, executor):
+def test_results_do_not_depend_on_the_order_of_cells(tmp_path):
     with Store(tmp_path / "a.sqlite", CODE) as store:
         expected = run_sweep(draw, SWEEP, store).table()
     with Store(tmp_path / "b.sqlite", CODE) as store:
-        found = run_sweep(draw, SWEEP, store, executor).table()
+        found = run_sweep(draw, SWEEP, store, backwards).table()
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
@@ -389,12 +359,6 @@ def test_seeds_are_spread_over_all_bits_and_first_draws_are_uncorrelated():
     assert scipy.stats.pearsonr(*draws.T).pvalue > 1e-6
 
 
-@given(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
-def test_fields_keep_their_values(n, epsilon, name):
-    fields = {"n": n, "epsilon": epsilon, "name": name}
-    assert configuration_fields(Setting(n, epsilon, name)) == fields
-
-
 @pytest.mark.parametrize(
     ("value", "kind"),
     [(np.float64(0.5), float), (np.int64(3), int), (np.bool_(True), bool), (Colour.RED, str)],
@@ -436,12 +400,6 @@ def test_configurations_must_be_frozen_dataclass_instances():
 def test_sweeps_check_their_parts(parts, message):
     with pytest.raises(ValueError, match=message):
         Sweep(*parts)
-
-
-def test_cells_come_in_order():
-    cells = Sweep((Setting(2), Setting(1)), 2, 0).cells()
-    order = [(cell.configuration.n, cell.trial) for cell in cells]
-    assert order == [(2, 0), (2, 1), (1, 0), (1, 1)]
 
 
 def test_an_outcome_holds_rows_or_a_traceback():
