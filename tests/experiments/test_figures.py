@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -175,49 +175,32 @@ def sound() -> tuple[Figure, Axes]:
     return ex.headline(figure, "All is well", "no setting matters"), axes
 
 
-def too_far(axes: Axes) -> None:
-    axes.text(1.2, 0.5, "beyond", transform=axes.transAxes)
-
-
-def too_small(axes: Axes) -> None:
-    axes.text(0.5, 0.5, "small", transform=axes.transAxes, size=8)
-
-
-def too_near(axes: Axes) -> None:
-    axes.text(0.5, 0.50, "one", transform=axes.transAxes)
-    axes.text(0.5, 0.53, "two", transform=axes.transAxes)
-
-
-def too_few_ticks(axes: Axes) -> None:
-    axes.set_ylim(2.2, 4.8)
-
-
-def alike(axes: Axes) -> None:
-    axes.plot([1, 2], [1, 2], "C0o-", label="theirs")
-
-
-def dashed_alike(axes: Axes) -> None:
-    for label in ("theory", "another theory"):
-        ex.draw_theory(axes, [1, 2], [1, 2], "black", label)
-
-
-def needless_legend(axes: Axes) -> None:
-    axes.legend()
-
-
-def orange(axes: Axes) -> None:
-    axes.plot([1, 2], [1, 2], "C1s-", label="ellipsoid")
-
-
 def crowded(axes: Axes) -> None:
     for place in range(4):
         axes.figure.add_axes((0.1 * place, 0.1, 0.01, 0.01)).set_axis_off()
 
 
-@pytest.mark.parametrize("spoil", [
-    too_far, too_small, too_near, too_few_ticks, alike, dashed_alike, needless_legend, orange,
-    crowded,
-])  # fmt: skip
+def beside(axes: Axes, *texts: tuple[float, float, str], size: float | None = None) -> None:
+    for x, y, text in texts:
+        axes.text(x, y, text, transform=axes.transAxes, size=size)
+
+
+SPOILT: dict[str, Callable[[Axes], object]] = {
+    "too far": lambda axes: beside(axes, (1.2, 0.5, "beyond")),
+    "too small": lambda axes: beside(axes, (0.5, 0.5, "small"), size=8),
+    "too near": lambda axes: beside(axes, (0.5, 0.5, "one"), (0.5, 0.53, "two")),
+    "too few ticks": lambda axes: axes.set_ylim(2.2, 4.8),
+    "alike": lambda axes: axes.plot([1, 2], [1, 2], "C0o-", label="theirs"),
+    "dashed alike": lambda axes: [
+        ex.draw_theory(axes, [1, 2], [1, 2], "black", label) for label in ("theory", "another")
+    ],
+    "needless legend": lambda axes: axes.legend(),
+    "orange": lambda axes: axes.plot([1, 2], [1, 2], "C1s-", label="ellipsoid"),
+    "crowded": crowded,
+}
+
+
+@pytest.mark.parametrize("spoil", [*SPOILT.values()], ids=[*SPOILT])
 def test_each_rule_sees_a_figure_that_breaks_it(spoil):
     with drawing():
         figure, axes = sound()

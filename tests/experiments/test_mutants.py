@@ -10,13 +10,10 @@ import pytest
 from experiments.catalogue import SCRIPTS
 from experiments.mutants.mutants import (
     CRASH,
-    FULL,
     NONE,
-    QUICK,
     Noticed,
     claims,
     claims_of_all,
-    config,
     files_of,
     goals,
     outcomes,
@@ -54,17 +51,6 @@ def test_every_mutant_changes_one_function_and_is_undone(name):
 def test_the_tests_of_a_mutant_are_whole_files(name):
     are_tests(MUTANTS[name].tests)
     assert all(test.startswith("tests/") and test.endswith(".py") for test in MUTANTS[name].tests)
-
-
-def test_a_result_belongs_to_the_text_of_script_and_tests():
-    mutant = MUTANTS["median: a third of the logarithm of the net"]
-    cell = config(mutant)
-    assert cell in FULL.configurations
-    assert QUICK.configurations == (cell,)
-    names = {path.name for path in files_of(mutant)}
-    assert {"update_bounds.py", "claims.py"} <= names
-    assert {"conftest.py", *(Path(test).name for test in mutant.tests)} <= names
-    assert "online_error.py" not in names
 
 
 #: A program that imports the named modules, and prints the files of `experiments` and `tests` that

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 
 import pytest
 from docutils import nodes
@@ -117,15 +116,6 @@ def test_each_public_package_and_export_stands_in_the_reference(tmp_path):
             described.discard(export.path)
             assert not export.is_code or (tmp_path / f"{export.path}.rst").exists()
     assert described == set()
-
-
-def test_a_package_lists_its_own_constants(monkeypatch):
-    """Python may use one object for equal constants of two packages."""
-    (learners,) = (found for found in exports() if found.path == "geomdp.audit.DEFAULT_LEARNERS")
-    equal = replace(learners, package="geomdp.privacy", name="OTHER")
-    listed = (*exports(), equal)
-    monkeypatch.setattr("experiments.guide.reference.exports", lambda: listed)
-    assert exported_by("geomdp.audit")["DEFAULT_LEARNERS"] is learners
 
 
 def test_a_class_links_to_what_it_inherits(tmp_path):
@@ -320,8 +310,3 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path):
     with pytest.raises(SiteError, match="no earlier site"):
         build_site([], tmp_path, Folders(), tmp_path / "work")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
-def test_git_ignores_the_built_site():
-    ignored = (ROOT / ".gitignore").read_text().splitlines()
-    assert {"experiments/results/", "/site/"} <= {*ignored}

@@ -45,60 +45,28 @@ def composed(delta: float) -> float:
     return math.sqrt(8 * CUTOFF * math.log(1 / delta))
 
 
+#: The printed scale of one step.
+SPREAD = math.sqrt(32 * CUTOFF * math.log(2e6))
 #: (class, options, Laplace scales of threshold, query and value divided by the sensitivity, whether
 #: the threshold is redrawn after each query found above).
 STREAMS = {
     "above threshold": (AboveThreshold, {"privacy": PURE}, 2.0, 4.0, None, True),
-    "sparse, kept": (
-        Sparse,
-        {"privacy": PURE, "cutoff": CUTOFF},
-        1 + 6 ** (2 / 3),
-        6 / (1 - 1 / (1 + 6 ** (2 / 3))),
-        None,
-        False,
-    ),
-    "sparse, redrawn": (
-        Sparse,
-        {"privacy": PURE, "cutoff": CUTOFF, "redraw": True},
-        2.0 * CUTOFF,
-        4.0 * CUTOFF,
-        None,
-        True,
-    ),
-    "sparse, approximate": (
-        Sparse,
-        {"privacy": APPROXIMATE, "cutoff": CUTOFF},
-        2 * composed(DELTA),
-        4 * composed(DELTA),
-        None,
-        True,
-    ),
-    "numeric": (
-        NumericSparse,
-        {"privacy": PURE, "cutoff": CUTOFF},
-        2 * CUTOFF * 9 / 8,
-        4 * CUTOFF * 9 / 8,
-        9.0 * CUTOFF,
-        True,
-    ),
+    "sparse, kept": (Sparse, {"privacy": PURE, "cutoff": CUTOFF},
+                     1 + 6 ** (2 / 3), 6 / (1 - 1 / (1 + 6 ** (2 / 3))), None, False),
+    "sparse, redrawn": (Sparse, {"privacy": PURE, "cutoff": CUTOFF, "redraw": True},
+                        2.0 * CUTOFF, 4.0 * CUTOFF, None, True),
+    "sparse, approximate": (Sparse, {"privacy": APPROXIMATE, "cutoff": CUTOFF},
+                            2 * composed(DELTA), 4 * composed(DELTA), None, True),
+    "numeric": (NumericSparse, {"privacy": PURE, "cutoff": CUTOFF},
+                2 * CUTOFF * 9 / 8, 4 * CUTOFF * 9 / 8, 9.0 * CUTOFF, True),
     # Comparisons get 8/9 of epsilon, values get 1/9, and both get half of delta.
-    "numeric, approximate": (
-        NumericSparse,
-        {"privacy": APPROXIMATE, "cutoff": CUTOFF},
-        2 * composed(DELTA / 2) * 9 / 8,
-        4 * composed(DELTA / 2) * 9 / 8,
-        9 * composed(DELTA / 2),
-        True,
-    ),
-    "numeric, printed": (
-        PrintedNumericSparse,
-        {"privacy": APPROXIMATE, "cutoff": CUTOFF},
-        (spread := math.sqrt(32 * CUTOFF * math.log(2e6))) * (1 + 512**-0.5),
-        2 * spread * (1 + 512**-0.5),
-        spread * (512**0.5 + 1) / 2,
-        True,
-    ),
-}
+    "numeric, approximate": (NumericSparse, {"privacy": APPROXIMATE, "cutoff": CUTOFF},
+                             2 * composed(DELTA / 2) * 9 / 8, 4 * composed(DELTA / 2) * 9 / 8,
+                             9 * composed(DELTA / 2), True),
+    "numeric, printed": (PrintedNumericSparse, {"privacy": APPROXIMATE, "cutoff": CUTOFF},
+                         SPREAD * (1 + 512**-0.5), 2 * SPREAD * (1 + 512**-0.5),
+                         SPREAD * (512**0.5 + 1) / 2, True),
+}  # fmt: skip
 
 
 # Exact noise takes minutes here, so it is a slow case. `test_single_numbers.py` tests it, too.
