@@ -278,33 +278,27 @@ def advise(
 ) -> Advice:
     """Find the mechanism with the least predicted error for a workload.
 
-    The candidates for pure differential privacy are all additive noises of `geomdp.mechanisms`,
-    each alone and followed by a projection on the attainable answers; the best noise followed by
-    shrinking (`Shrunk`); `JL`, a random map to the best number of dimensions; noise on answers that
-    are rounded to a few points (`Coarse`); and `SecondMoment` and `PairMarginals`, for the
-    workloads they are made for. For other guarantees, `Gaussian`, `Matrix` and `ResidualGaussian`
-    noise is tried, too. The others then have the largest epsilon that implies the guarantee asked
-    (`pure_implying`), which their releases state; `Laplace` and `Geometric` have a rho of their
-    own, which needs less noise, and `Ball` and `Ellipsoid` a rate of their own for
-    (epsilon, delta)-DP. They are left out if the best Gaussian noise provably errs less, and for
-    tables of many columns, where their set-ups take long.
+    The candidates are all additive noises of `geomdp.mechanisms`, each alone and followed by a
+    projection on the attainable answers; the best noise followed by shrinking (`Shrunk`); `JL`; up
+    to 512 elements `Coarse`; and `SecondMoment` and `PairMarginals` for their workloads. If the
+    guarantee is not pure, purely private noise has the largest epsilon that implies it
+    (`pure_implying`), which its releases state, or a rate of its own. It is left out if the best
+    Gaussian noise provably errs less, and for tables of many columns, where its set-up takes long.
 
     The candidate with the least prediction wins. Others tie with it if their predictions exceed it
     by at most a relative 1e-5 plus three standard errors. Among candidates that tie, an exact
     sampler decides first, then correct rounding of the noise in unseeded releases, then simplicity.
-    If the winner is noise alone, its projection is advised, unless it is left out; if several
-    noises tie, the one with the least bound after its projection. On data sets of n records, a
-    projection increases the error at most by rounding, below 1e-6 of the diameter of the answers,
-    and can lower it even if the prediction, an upper bound over all data sets, stays the same.
-    Shrinking is advised only if it lowers the prediction by more than 1%.
+    If the winner is noise alone, its projection is advised, unless it is left out: on data sets of
+    n records, it increases the error at most by rounding, below 1e-6 of the diameter of the
+    answers. Shrinking is advised only if it lowers the prediction by more than 1%.
 
     One choice is made by simulation. The proved bound of a fit (`Fitted`) is up to twice that of a
     projection, although its real error is mostly smaller. If the winner projects or shrinks noise
-    with an exact sampler, and the noise is at least 5% of the diameter of the answers, the fit of
-    the same noise is simulated on three public data sets of n records, with a public fixed seed:
-    uniform data, ten elements, and copies of one element. It is advised if its error is lower by at
-    least 1% on uniform data, and larger by at most 5% (to allow for chance) on the two others. On
-    other data it can err more: for tables of independent columns, up to 4% more was measured.
+    with an exact sampler, and the noise is at least 5% of the diameter of the answers, the fit is
+    simulated with a fixed seed on three public data sets of n records: uniform data, ten elements,
+    and copies of one element. It is advised if its error is lower by at least 1% on uniform data,
+    and larger by at most 5% (to allow for chance) on the two others. On other data it can err more:
+    for tables of independent columns, up to 4% more was measured.
 
     A candidate is left out, with the reason in the table, if it does not apply, cannot make a
     release, cannot be the best by a lower bound, or would take more than 1 GiB of memory or longer
@@ -374,9 +368,8 @@ HASHED, ELEMENTS = 1 << 22, 64
 class Plan:
     """The mechanism that answers a workload, chosen before any record was seen.
 
-    A plan stands for the class of a mechanism:
-    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It stores no noise.
-    Calling it builds the mechanism, whose constructor makes the privacy claim.
+    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)`` takes it for the
+    class of a mechanism. It stores no noise: calling it builds the mechanism.
 
     Parameters
     ----------

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 # The lower side, by packings, guesses and lines, alone and combined
 
 #: Separation factors c that are tried besides the factor of the metric: answers of packed data sets
-#: are at least c alpha apart. From M data sets, each gives a bound proportional to
-#: (ln(M - 1) + log_odds) / c. The best c is 4 for about 8 data sets (for `RMS`, 2 sqrt(2) for about
-#: 56), and less for more.
+#: are at least c alpha apart. M data sets give a bound proportional to (ln(M - 1) + log_odds) / c.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
 #: Effort of a search among data sets of one element: with the smallest `pool`, no random multisets
@@ -168,8 +166,7 @@ def _together(found: list[Bound], other: Sequence[Rung]) -> Bound:
 
 # Upper bounds on the error of a mechanism in three measures, for every data set of n records
 
-#: Two bounds whose ratio differs from 1 by less than this share count as equal: mostly more than
-#: the duality gap that predictions of projections include.
+#: Bounds whose ratio differs from 1 by less count as equal: predictions include a duality gap.
 TELLS_APART = 1e-5
 #: Largest number of draws for the expected largest coordinate of a noise. The confidence limit is
 #: then 1% to 3% above the mean.
@@ -279,11 +276,9 @@ def _simulated(mechanism: Mechanism) -> bool:
 
 # The upper side
 
-#: A mechanism that needs more records than this gives no bound. float64 holds all whole numbers up
-#: to this limit exactly.
+#: A mechanism that needs more records gives no bound: float64 holds no larger number exactly.
 MOST_RECORDS = 1 << 53
-#: Largest number k of queries for which the range of each query is computed. For `WorstCase`, the
-#: ranges give the best constant answer. This takes k breadths of the sensitivity polytope.
+#: Largest number k of queries for which the range of each query is computed, by k breadths.
 MAX_COORDINATES = 1 << 12
 #: The assumption of a bound from public draws, with the number of mechanisms that are compared.
 SIMULATED = (
@@ -415,12 +410,11 @@ class Bracket:
     Parameters
     ----------
     lower : Bound
-        The largest lower bound. Its certificate lists packings (data sets with answers far apart),
-        elements with answers far apart (`guessing_bound`), or data sets on lines, which together
-        exclude every number of records up to the bound; None if no more than sc >= 1 is proved.
+        The largest lower bound. Its certificate lists packings, elements far apart or lines, which
+        together exclude every number of records up to the bound; None if only sc >= 1 is proved.
     upper : Bound
-        The smallest upper bound. Its certificate is a mechanism that is built for this number of
-        records; None if a constant answer is accurate enough.
+        The smallest upper bound. Its certificate is a mechanism built for this number of records;
+        None if a constant answer is accurate enough.
     question : Problem
         Guarantee, target error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
@@ -492,14 +486,11 @@ def sample_complexity_bracket(
 ) -> Bracket:
     """Certified lower and upper bounds on the sample complexity of a workload.
 
-    The lower bound comes from packings of data sets (JL-L6, JL-L7), found by a search and, for
-    `Marginals`, from known constructions, from elements with answers far apart
-    (`geomdp.bounds.guessing_bound`), from data sets on orthogonal lines
-    (`geomdp.bounds.orthogonal_lines_bound`, the only argument under zCDP and (epsilon, delta)-DP)
-    and, for the largest error over the queries, from lines along single queries
-    (`geomdp.bounds.query_lines_bound`). The upper bound comes from the mechanisms of this library
-    with an exact sampler and a proved error, the largest over all data sets of n records. Those
-    whose pure privacy implies the guarantee are included.
+    The lower bound comes from packings of data sets (JL-L6, JL-L7), `geomdp.bounds.guessing_bound`,
+    `geomdp.bounds.orthogonal_lines_bound` (the only argument under zCDP and (epsilon, delta)-DP)
+    and, for the largest error over the queries, `geomdp.bounds.query_lines_bound`. The upper bound
+    comes from the mechanisms of this library with an exact sampler and a proved error, the largest
+    over all data sets of n records. Their guarantee may be a pure one that implies the one asked.
 
     Parameters
     ----------
@@ -527,18 +518,14 @@ def sample_complexity_bracket(
 
     Notes
     -----
-    Volume bounds are not used, because they bound the largest error over data sets of all sizes
-    (JL-VR); nor are Markov chains, averages over a random map and simulations on random data sets,
-    which prove nothing. A mean over the noise may be replaced by an upper confidence limit from
-    public draws, which the assumptions then state.
+    Not used are volume bounds, which bound the largest error over data sets of all sizes (JL-VR),
+    and Markov chains, averages over a random map and simulations, which prove nothing. A mean over
+    the noise may be an upper confidence limit from public draws, which the assumptions then state.
 
     Nikolov 2022, Lemmas 6 and 7; formula sheet JL-DEF, JL-L6, JL-L7.
 
     Examples
     --------
-    How many records does an error of 0.01 per cell of a histogram need? (`Bracket` has the answer
-    for 1-DP, which implies 0.5-zCDP.)
-
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(4)
     >>> print(gd.sample_complexity_bracket(workload, alpha=0.01, privacy=gd.ZCDP(0.5)))

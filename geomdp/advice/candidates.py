@@ -178,8 +178,7 @@ MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
 #: Operations of the set-ups of a ball or an ellipsoid, of the bodies of `knorm_exact`, and of the
-#: levels of `recursive`, divided by `axes_work`. For all pair tables of 40 binary columns,
-#: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
+#: levels of `recursive`, divided by `axes_work`.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
 #: Geometric noise is compared only if the error of Laplace noise is larger by at least this share.
@@ -237,8 +236,7 @@ def lattice_box_differs(setting: Setting) -> None:
 
 
 #: Costs of Gaussian noise on residuals: bytes per cell of a table and per set of columns within
-#: one, and operations per cell and per set. The set-up takes a second for all 3-way tables of 100
-#: binary columns, with 1.3 million cells.
+#: one, and operations per cell and per set.
 RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 
 

@@ -101,10 +101,9 @@ def error_table(
     Predicted and excluded errors depend on public arguments only. No noise protects measured
     errors, and measuring spends no budget: measure on synthetic or public data.
 
-    The geometry of each mechanism is computed once, except for JL, whose dimension ceil(epsilon n)
-    changes with n. An excluded error is a lower bound on the largest root mean squared error over
-    all data sets of n records, by packings (JL-L6, JL-L7), other proofs, and for larger n by
-    padding data sets with copies of one record.
+    JL has dimension ceil(epsilon n). An excluded error is a lower bound on the largest root mean
+    squared error over all data sets of n records, by packings (JL-L6, JL-L7), other proofs, and for
+    larger n by padding data sets with copies of one record.
 
     Examples
     --------

@@ -355,9 +355,9 @@ class LeastBudget:
     Parameters
     ----------
     budget : float
-        The least epsilon (rho for zCDP), exact where errors are proportional to a power of it, and
-        at most 1% too large elsewhere. `advise` for `workload` with `privacy` finds a mechanism
-        that meets all targets, and with 0.99 of the budget one that does not.
+        The least epsilon (rho for zCDP), at most 1% too large. `advise` for `workload` with
+        `privacy` finds a mechanism that meets all targets, and with 0.99 of the budget one that
+        does not.
     privacy : PureDP, ApproxDP or ZCDP
         The definition of privacy with this budget.
     workload : Workload
