@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -41,29 +40,6 @@ def test_elliptope_variance(d: int, variance: float) -> None:
     p = d + 1
     m = p * (p - 1) // 2
     assert 8 * (m + 1) * (m + 2) / (p + 1) == pytest.approx(variance, rel=1e-12)
-
-
-def test_categorical_cell_error() -> None:
-    """The error of 2-way tables of categorical columns, from the distribution of `TableMoments`.
-
-    Column i has l_i levels and P is the sum of all l_i - 1. The shares m_i are Dirichlet with all
-    parameters a_i = (P - l_i + 1) / 2 + 1, so f_i = E ||m_i||^2 = (a_i + 1) / (l_i a_i + 1). The
-    table M_ij of columns i and j has E ||M_ij - 1 / (l_i l_j)||^2
-    = f_i f_j - 1 / (l_i l_j) + (1 - f_i)(1 - f_j) / (P + 1).
-    """
-    levels = [2, 3, 4, 5, 6, 2, 3, 4]
-    mechanism = Cone(MarginalTables(levels, 2), n=5000, privacy=PURE)
-    P, r = 21, 207
-    assert mechanism.noise.effective_dimension == r
-    f = {
-        count: ((P - count + 1) / 2 + 2) / (count * ((P - count + 1) / 2 + 1) + 1)
-        for count in levels
-    }
-    pairs = list(itertools.combinations(levels, 2))
-    energy = sum(f[a] * f[b] - 1 / (a * b) + (1 - f[a]) * (1 - f[b]) / (P + 1) for a, b in pairs)
-    mean = 8 * (r + 1) * (r + 2) * energy / sum(a * b for a, b in pairs)
-    assert mechanism.predicted_rmse.value == pytest.approx(math.sqrt(mean) / 5000, rel=1e-12)
-    assert mechanism.predicted_rmse.value == pytest.approx(0.00591, abs=1e-5)
 
 
 @pytest.mark.statistical

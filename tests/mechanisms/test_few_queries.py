@@ -19,7 +19,6 @@ from geomdp.noise import half_widths
 from geomdp.noise.few_queries import GeometricNoise, StaircaseNoise
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes
-from geomdp.workloads.structure import sign_products
 from tests.noise.densities import log_density
 from tests.stats import mean_agrees
 
@@ -262,20 +261,6 @@ def test_the_least_unit_limits_the_scale(epsilon):
     assert deep.release(np.array([3])).answers.tolist() == [1, 2**30]
     np.testing.assert_array_equal(gd.noise.half_widths(deep.noise), [0, 0])
     assert np.isfinite(deep.noise.log_density_ratio([[0.0, 0.0]], [[0.0, 0.0]])).all()
-
-
-def test_a_fit_to_noise_that_is_almost_never_drawn():
-    """All public draws of this noise are 0, so the fit must use variances in closed form."""
-    inner = build(Geometric, MarginalTables([2] * 25, 2), 8000.0, n=1000)
-    fitted = gd.mechanisms.Fitted(inner)
-    fitted.set_up()
-    workload = inner.workload
-    signs = sign_products(workload)
-    matrix = signs.matrix.toarray()
-    covariance = np.linalg.pinv(matrix) ** 2 @ inner.noise.variances()
-    singles = signs.order - 1
-    expected = covariance[singles:].mean() / covariance[:singles].mean()
-    np.testing.assert_allclose(fitted._norm.body.weights[0], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [Staircase, Laplace])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from geomdp._numerics.linalg import svec
-from geomdp.audit import audit
 from geomdp.mechanisms import Cone, PredictionKind, Spectral
 from geomdp.mechanisms.additive_noise.cone import _on_matrices
 from geomdp.privacy import ZCDP, Adjacency, PureDP
@@ -77,23 +76,6 @@ def test_many_columns_err_less_than_the_cone():
             kind(workload, n=9, privacy=PURE).predicted_rmse.value for kind in (Spectral, Cone)
         ]
         assert errors[0] / errors[1] == pytest.approx(ratio, abs=1e-4)
-
-
-@pytest.mark.statistical
-def test_audit_and_its_negative_control():
-    """With one attribute, replacing a record changes the sum of the only answer by at most 1."""
-    workload = Marginals(1, 1)
-
-    def refuted(privacy):
-        noise = Spectral(workload, n=5, privacy=privacy).noise
-        shifts = iter((0.0, 1.0))
-        samplers = [
-            lambda trials, rng, shift=shift: shift + noise.sample(rng, trials) for shift in shifts
-        ]
-        return audit(*samplers, PURE, trials=4000, rng=3).refuted
-
-    assert not refuted(PURE)
-    assert refuted(PureDP(4.0))
 
 
 def test_releases_and_claims():

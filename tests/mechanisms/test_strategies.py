@@ -208,24 +208,6 @@ def test_split_of_disjoint_measurements_is_the_cube_root_rule():
     assert split.shares[-1] == 0  # what costs nothing is not measured
 
 
-@pytest.mark.parametrize(
-    ("strategy", "workload", "energy", "rel"),
-    [
-        # Laplace noise on N counts with l1 change 2 has the energy 2 (N - 1) 2^2: N - 1 and not N,
-        # because the number of records is public. The histogram is its own best strategy.
-        (Tree(), Histogram(8), 8 * 7, 1e-4),
-        (SoftBins(0, LaplaceCells()), Histogram(8), 8 * 7, 1e-4),
-        # The only wavelet (1, -1) changes by 2, so each answer 1[x = i] gets half of Lap(2) noise.
-        (Haar(), Histogram(2), 2 * (0.25 * 2 * 4), 1e-12),
-        # If w of 3 signs change, w (3 - w) <= 2 pairs change by 2 each, so the Laplace scale is 4.
-        # No pair differs from the others, so equal weights are best.
-        (WeightedSigns(), Parities(3, 2), 3 * 2 * 4.0**2, 1e-12),
-    ],
-)
-def test_energies_in_closed_form(strategy, workload, energy, rel):
-    assert strategy.design(workload, REPLACE).energy == pytest.approx(energy, rel=rel)
-
-
 def test_known_errors_of_ten_binary_columns():
     """Root mean squared error per cell at n = 5000, epsilon = 1. With equal shares it is 0.025."""
     workload = MarginalTables([2] * 10, 2)
