@@ -9,7 +9,6 @@ import pytest
 
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone, Spectral, TightCone
-from geomdp.mechanisms.additive_noise import certify
 from geomdp.noise import half_widths
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency, PureDP
@@ -106,23 +105,6 @@ def test_many_attributes() -> None:
     # A radius is Gamma(m + 1) with m = 5050, so three of its standard deviations are 4%. For given
     # radii, the mean over all pairs of columns varies less.
     assert measured == pytest.approx(release.predicted_rmse.value, rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("adjacency", "rate", "centre"),
-    [(Adjacency.REPLACE_ONE, 0.5, 2 / 7), (Adjacency.ADD_REMOVE, 1.0, 0.0)],
-)
-def test_exact_noise_of_second_moments_has_the_rate_and_centre_of_the_mechanism(
-    adjacency: Adjacency, rate: float, centre: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The centroid of {M psd, tr M <= 1} is c I, with c = r / (d (r + 1)) = 2 / 7 for r = 6."""
-    mechanism = Cone(SecondMoment(3), n=10, privacy=PURE, adjacency=adjacency)
-    given: list[object] = []
-    monkeypatch.setattr(certify, "wishart_difference", lambda *setting: given.append(setting))
-    vars(mechanism).pop("exact_path")
-    assert mechanism.exact_path is not None
-    assert given == [(3, rate, pytest.approx(centre, rel=1e-15))]
-    assert mechanism.exact_path.slack == 0
 
 
 def with_constant(count: int, constant: float) -> Explicit:

@@ -185,22 +185,8 @@ def records_of(mechanism):
     return mechanism.workload.universe.sample(N, 3)
 
 
-# Property 1: the record of a release says how its noise was drawn.
-
-
-def test_the_record_names_grid_and_slack(mechanism):
-    records, slack = records_of(mechanism), mechanism.exact_path.slack
-    found = mechanism.release(records).guarantee
-    assert found == mechanism.guarantee
-    assert found.arithmetic == rounded_arithmetic(mechanism.grid, slack)
-    assert f"correctly rounded to multiples of 2^-{mechanism.grid}" in str(found)
-    assert Guarantee.from_dict(found.to_dict()) == found
-    simulated = mechanism.release(records, rng=0).guarantee
-    assert str(simulated) == "seeded: no privacy claim"
-    assert simulated.arithmetic == FLOAT64_CAVEAT
-
-
-# Property 2: an unseeded release adds the rounded noise to the exact sums; a seeded one does not.
+# Property 1: an unseeded release adds the rounded noise to the exact sums, as its record says; a
+# seeded one does not.
 
 
 def test_answers_are_exact_sums_with_rounded_noise(mechanism, monkeypatch):
@@ -208,7 +194,10 @@ def test_answers_are_exact_sums_with_rounded_noise(mechanism, monkeypatch):
     multiples = path.rounded.draw(seeded(1))
     means = path.means(mechanism.measured(records).sums, multiples, N)
     monkeypatch.setattr(os, "urandom", seeded(1))
-    np.testing.assert_array_equal(mechanism.release(records).answers, mechanism._restored(means))
+    release = mechanism.release(records)
+    np.testing.assert_array_equal(release.answers, mechanism._restored(means))
+    assert release.guarantee.arithmetic == rounded_arithmetic(mechanism.grid, path.slack)
+    assert Guarantee.from_dict(release.guarantee.to_dict()) == mechanism.guarantee
     sums = mechanism.workload.totals(records).sums
     simulated = (sums + mechanism.noise.sample(np.random.default_rng(7), 1)[0]) / N
     np.testing.assert_array_equal(
@@ -230,7 +219,7 @@ def test_means_are_quotients_that_are_rounded_once(name, adjacency):
     assert path.means(counts, multiples, N).tolist() == exact
 
 
-# Property 3: without noise, the answers are those of the records.
+# Property 2: without noise, the answers are those of the records.
 
 
 def test_without_noise_answers_are_those_of_the_records(mechanism):
@@ -243,7 +232,7 @@ def test_without_noise_answers_are_those_of_the_records(mechanism):
     np.testing.assert_allclose(answers, mechanism.workload.answers(records), rtol=0, atol=1e-7)
 
 
-# Property 4: an answer depends on the noisy sums alone.
+# Property 3: an answer depends on the noisy sums alone.
 
 
 def in_units(path, sums):
@@ -300,7 +289,7 @@ def test_truths_in_float64_are_caught(name):
         check_only_noisy_sums_are_read(mechanism, defect)
 
 
-# Property 5: releases have the law of seeded ones.
+# Property 4: releases have the law of seeded ones.
 
 LAWS = [
     *("laplace", "cone of signs", "cone of tables", "k-norm of a box", "gaussian of tables"),
@@ -313,9 +302,11 @@ LAWS = [
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", LAWS)
-def test_releases_have_the_law_of_seeded_ones(name, monkeypatch):
-    mechanism = built(name, REPLACE)
+@pytest.mark.parametrize(
+    ("name", "adjacency"), [*((name, REPLACE) for name in LAWS), ("wishart", Adjacency.ADD_REMOVE)]
+)
+def test_releases_have_the_law_of_seeded_ones(name, adjacency, monkeypatch):
+    mechanism = built(name, adjacency)
     monkeypatch.setattr(os, "urandom", seeded(5))
     records = records_of(mechanism)
     sums, truth = mechanism.measured(records).sums, mechanism.workload.answers(records)

@@ -52,15 +52,6 @@ def test_covariance_of_draws(adjacency: Adjacency, cut: bool) -> None:
         mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance(), level=1e-8)
 
 
-@pytest.mark.parametrize("workload", [Marginals(d=4, k=2), MarginalTables([3, 4], 1)])
-def test_trace_of_an_estimated_covariance(workload) -> None:
-    """The trace is right even if columns of the map are not orthogonal (one cell per table)."""
-    noise = TightCone(workload, n=1, privacy=PURE).noise
-    moment = noise.second_moment()
-    assert moment.stderr > 0
-    np.testing.assert_allclose(np.trace(noise.covariance()), moment.value, rtol=1e-9)
-
-
 def test_fewer_draws_than_dimensions_leave_no_direction_without_noise(monkeypatch) -> None:
     """A fit would trust answers in a direction of estimated variance 0, and have large errors."""
     monkeypatch.setattr(differences, "DRAWS", 32)
