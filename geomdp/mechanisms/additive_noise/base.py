@@ -57,8 +57,7 @@ from geomdp.privacy.guarantees import FLOAT64_CAVEAT, SamplerStatus, rounded_ari
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
 
-#: If rounding of answers changes a predicted error by less than this share, the prediction leaves
-#: the rounding out.
+#: Predictions leave out rounding of answers if it changes the error by less than this share.
 NEGLIGIBLE = 1e-6
 
 
@@ -255,8 +254,7 @@ class AdditiveMechanism(Mechanism):
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
             return answers
-        # The projection removes rounding errors of sums outside of the subspace, where no noise
-        # hides them.
+        # Outside of the subspace, no noise hides the rounding errors of sums.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
@@ -413,8 +411,8 @@ class LatticeMechanism(AdditiveMechanism):
             )
 
 
-#: The scale of the noise is at least the least unit over this number. A coordinate is then not 0
-#: with probability below 2 e^-128 < 10^-55. Variances of much smaller scales are 0 in float64.
+#: The scale of the noise is at least the least unit over this number. Variances of much smaller
+#: scales are 0 in float64.
 LARGEST_RATE = 128.0
 
 
@@ -436,8 +434,8 @@ class Geometric(LatticeMechanism):
     value v of Z with ||v||_1 <= D_1. A shift by v changes the probability of a value of Z by at
     most the factor exp(epsilon ||v||_1 / D_1). For rho, let x_i = epsilon |v_i| / D_1 and
     t_i = epsilon u_i / D_1. The Renyi divergence of order a is at most a times the sum of
-    x_i - t_i / sinh(t_i) (1 - e^-x_i), which is at most rho as for `Laplace`, because
-    t_i / sinh(t_i) falls in t_i (X-TANH). The sampler is exact, and a noisy sum is a whole number.
+    x_i - t_i / sinh(t_i) (1 - e^-x_i), so at most a rho, as t / sinh(t) falls (X-TANH). The sampler
+    is exact, and a noisy sum is a whole number.
 
     Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1),
     less than that of `Laplace`. An epsilon above 128 D_1 / min u_i gets the noise for this value.
@@ -471,8 +469,7 @@ class Geometric(LatticeMechanism):
         return GeometricNoise(units, max(laplace_scale(change.l1, pure), least))
 
 
-#: Above this epsilon the noise for 128 is drawn, with a stronger guarantee than stated. Its
-#: deviation is below 10^-18 of the sensitivity, less than the rounding error of a mean.
+#: Above this epsilon the noise for 128 is drawn, with a stronger guarantee than stated.
 MOST_EPSILON = 128.0
 
 

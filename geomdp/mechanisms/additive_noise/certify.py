@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 import scipy.sparse as sp
-from flint import arb_mat, ctx
+from flint import arb, arb_mat, ctx
 
 from geomdp import bodies
 from geomdp._typing import FloatArray, IntArray
@@ -41,11 +41,11 @@ from geomdp.noise.knorm import MappedNoise, Part
 from geomdp.noise.rounding import Numbers, Rounded, grid_for, public_grid
 from geomdp.privacy import Adjacency
 
-#: Certified slack tau (X-GRID). A rounded release uses the body found in float64, made 1 + tau
-#: times as large, as the error, to leave room for the rounding errors in the body.
+#: Certified slack tau (X-GRID): the body found in float64 is made 1 + tau times as large, to leave
+#: room for its rounding errors.
 SLACK = 1e-6
-#: A triangulated body is not certified if a coordinate of a vertex is farther from a whole number
-#: than this number times the larger of 1 and its radius. The library scales it by 1 + 1e-9.
+#: A triangulated body is certified if all coordinates of its vertices are as near to whole numbers,
+#: in units of the larger of 1 and its radius. The library scales it by 1 + 1e-9.
 NEARLY_WHOLE = 1e-8
 #: Working precision, in bits, for the residual of an approximate inverse.
 RESIDUAL_BITS = 256
@@ -128,8 +128,7 @@ def _proved_on_real_records(
     slack, found = 0.0, noise
     match noise:
         case LaplaceNoise():
-            # The sensitivity is the rounded value of a closed form with a square root. The slack is
-            # far larger than the rounding error.
+            # The slack covers the rounding of the square root in the sensitivity.
             slack = SLACK
             found = LaplaceNoise(noise.dimension, noise.scale * (1 + slack))
         case GaussianNoise():
@@ -144,8 +143,8 @@ def _proved_on_real_records(
             if not isinstance(noise.body, bodies.PsdBox):
                 return None
         case _ if origin is Origin.BALL:
-            # The answers on real records span R^m, so the basis is the identity. If the radius is
-            # not a whole number, it is a rounded square root, and the slack covers the rounding.
+            # The answers span R^m, so the basis is the identity. If the radius is not whole, it is
+            # a rounded square root, and the slack covers the rounding.
             slack = 0.0 if change.l2.is_integer() else SLACK
             found = _with_root(noise, change.l2 * np.eye(noise.dimension) * (1 + slack))
         case _ if origin is Origin.SOLVER:
@@ -189,9 +188,8 @@ def _exact_cone(
         if isinstance(noise, ConeNoise) and isinstance(found, bodies.Simplex | bodies.Box):
             return cone_noise(found, noise.rate, change.adjacency)
         return None
-    # For products of signs, the map is exact in float64, because its entries are +-2^-k. For cells
-    # of tables, the map `cells` has whole entries. Simplices and boxes need no map. A cut
-    # body contains the points of all records, because records satisfy all inequalities.
+    # The maps are exact in float64: for products of signs, entries are +-2^-k, and those of `cells`
+    # are whole. Simplices and boxes need no map. A cut body contains the points of all records.
     if isinstance(body, bodies.TableMoments) and noise.matrix is not None:
         return None if noise.cells is None else noise
     return noise if isinstance(body, bodies.Elliptope | bodies.Simplex | bodies.Box) else None
@@ -308,10 +306,8 @@ def pulled_back(
     inverse, rank = np.linalg.inv(root), len(root)
     with ctx.workprec(RESIDUAL_BITS):
         product = arb_mat(root.tolist()) * arb_mat(inverse.tolist())
-        rest = product - arb_mat(
-            rank, rank, [int(i == j) for i in range(rank) for j in range(rank)]
-        )
-        residual = float(sum((x * x for x in rest.entries()), start=rest[0, 0] * 0).sqrt().upper())
+        rest = product - arb_mat(np.eye(rank).tolist())
+        residual = float(sum((x * x for x in rest.entries()), start=arb(0)).sqrt().upper())
     if not residual < 0.5:
         return None
     # A difference of whole numbers is exact if its modulus is below 2^53.

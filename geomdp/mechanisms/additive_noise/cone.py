@@ -132,11 +132,9 @@ class Cone(PureMechanism):
 class Lift:
     """The answers of a record as constant + T q, where q lies in a body C with an exact sampler."""
 
-    #: C, with a centroid in closed form.
     body: Body
-    #: T, with one row per query and one column per coordinate of C; None for the identity.
+    #: T (m, coordinates of C), or None for the identity; and the constant (m,), or None for 0.
     matrix: sp.csr_array | None = None
-    #: The constant (m,); None for 0.
     constant: FloatArray | None = None
     #: For tables, the same map in whole numbers (`TableContrasts.cells`).
     cells: sp.csr_array | None = None
@@ -176,7 +174,7 @@ def cone_lift(workload: Workload) -> Lift | None:
 KEPT = 0.01
 #: Number of public draws; the limit on violations is the quantile `KEPT` of theirs.
 PILOT_DRAWS = 2048
-#: The body is not cut for more triples of events (see `TightCone`): a cut would help little.
+#: The body is not cut for more triples of levels (see `TightCone`): a cut would help little.
 MAX_TRIPLES = 1 << 13
 #: If one try of rejection needs more multiplications than this, the body is not cut. The limit just
 #: allows two columns of 32 levels each, where a draw takes 13 ms.
@@ -248,7 +246,7 @@ class TightCone(PureMechanism):
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
     """`TableMoments`, cut to about the share `KEPT` of its volume (or uncut; see `TightCone`)."""
     body = TableMoments(levels)
-    # Of two complementary events, only one adds triangle inequalities.
+    # Of the two levels of a column, only one adds triangle inequalities.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
@@ -317,9 +315,8 @@ class Spectral(PureMechanism):
         else:
             body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
         inner = knorm(body, self.privacy.epsilon)
-        # U and V U V^T have the same distribution for every rotation V. Let u = svec(U), and let t
-        # be the svec of the p x p identity matrix. Then E u u^T = a (I - t t^T / p) + b t t^T / p,
-        # with two numbers a and b and the D x D identity matrix I.
+        # As the law of U is invariant under rotations, u = svec(U) and t = svec(identity) have
+        # E u u^T = a (I - t t^T / p) + b t t^T / p with two numbers a and b.
         dimension = p * (p + 1) // 2
         b = moments.squared_trace / p
         a = (moments.squares - b) / (dimension - 1)
@@ -334,13 +331,9 @@ def _on_matrices(products: SignProducts, adjacency: Adjacency) -> sp.csr_array:
     """T (m, D): maps svec(sum of s s^T), with off-diagonals times sqrt(2), to sums of answers."""
     p = products.order
     rows, columns = np.triu_indices(p)
-    above = np.flatnonzero(rows != columns)
-    # Undo the factor sqrt(2) of svec.
-    put = sp.csr_array(
-        (np.full(len(above), np.sqrt(0.5)), (np.arange(len(above)), above)),
-        shape=(len(above), len(rows)),
-    )
-    matrix = sp.csr_array(products.matrix @ put)
+    # The rows of off-diagonal entries, which undo the factor sqrt(2) of svec.
+    above = sp.csr_array(sp.diags_array(np.full(len(rows), np.sqrt(0.5))))[rows != columns]
+    matrix = sp.csr_array(products.matrix @ above)
     if adjacency is Adjacency.ADD_REMOVE and products.constant.any():
         count = sp.csr_array(svec(np.eye(p))[None] / p)
         matrix = sp.csr_array(matrix + sp.csr_array(products.constant[:, None]) @ count)
