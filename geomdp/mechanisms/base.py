@@ -72,7 +72,7 @@ def release_once(
     """Run the steps of one release in the order that every offline mechanism must keep.
 
     Public work comes first. The ledger is asked before the records are read, and pays after they
-    are found valid, before noise is drawn. A failure before `draw` leaves the ledger unchanged.
+    are found valid, before noise is drawn.
     """
     label, n = type(mechanism).__name__, mechanism.n
     if ledger is not None:

@@ -44,8 +44,8 @@ CORNER_UNITS = 1 << 10
 def corner_of(d: int) -> float:
     """The first entry c of lifted records (c, x): sqrt(d + 1) c^3 + c^2 = 1, up to rounding.
 
-    It minimises (1 + c^2) (sqrt(d + 1) + 2 / c), to which the bound a + 2 b of X-JOINT on the error
-    of the covariance is proportional, for cone noise that is not centred and for Gaussian noise.
+    It minimises (1 + c^2) (sqrt(d + 1) + 2 / c), to which the bound a + 2 b of X-JOINT is
+    proportional, for cone noise that is not centred and for Gaussian noise.
     """
     low, high = 0, CORNER_UNITS
     while high - low > 1:

@@ -200,11 +200,10 @@ class SmoothRelease:
         return len(self.moments)
 
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
-        """Estimate the mean of a function over the records. Every call is post-processing.
+        """Estimate the mean of a function over the records by post-processing (see `SmoothAnswer`).
 
-        Under add/remove see `SmoothAnswer`. ``ValueError`` if `query` does not return a finite real
-        number for each point, if a value depends on the other points of the array, or if a
-        `SmoothQuery` does not have d variables.
+        ``ValueError`` if `query` does not return a finite real number for each point, if a value
+        depends on the other points of the array, or if a `SmoothQuery` does not have d variables.
 
         Parameters
         ----------

@@ -87,10 +87,7 @@ class MomentNoise(abc.ABC):
     def calibrate(
         self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: Slack = 0.0
     ) -> ScaledLaplace | ScaledGaussian:
-        """The noise that gives `privacy`; `slack` (m,) adds to the change of exact sums.
-
-        Moments are summed in float64, so the sums of neighbours can differ by a public slack more.
-        """
+        """The noise that gives `privacy`; `slack` (m,) adds to the change of computed sums."""
 
 
 class MomentLaplace(MomentNoise):
@@ -289,10 +286,9 @@ def predicted_error(
 
 # The mechanism.
 
-#: Unseeded releases round sums and noise to multiples of 2^-k, unless `SmoothSummary.grid` is None.
-#: The k is `EXTRA_BITS` more than `grid_for` gives for the noise. The noise is calibrated to the
-#: rounded sums. At epsilon = 1 this makes Laplace noise larger by a share of at most 1.4e-9 times
-#: the number of moments.
+#: Unseeded releases round sums and noise to multiples of 2^-k, for a k of `EXTRA_BITS` more than
+#: `grid_for` gives for the noise. At epsilon = 1 this makes Laplace noise larger by a share of at
+#: most 1.4e-9 times the number of moments.
 EXTRA_BITS = 20
 #: The numerical error of a moment is at most the scale of the noise divided by this number.
 NUMERICAL_SHARE = 1000
@@ -402,9 +398,8 @@ class SmoothSummary:
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of the noise Z on sums.
         self.noise = noise.calibrate(self.workload, privacy, adjacency, slack)
-        #: The k for which unseeded releases round sums and noise to multiples of 2^-k; None if they
-        #: use float64: under add/remove, because n does not bound the number of records, and
-        #: without an exact sampler.
+        #: The k of the grid; None under add/remove, because n does not bound the number of records,
+        #: or without an exact sampler.
         self.grid: int | None = None
         arithmetic, sampler = FLOAT64_CAVEAT, self.noise.sampler
         if adjacency is Adjacency.REPLACE_ONE and isinstance(sampler, Exact):
@@ -468,7 +463,10 @@ class SmoothSummary:
 
         def draw(noise_std: FloatArray, sums: FloatArray) -> SmoothRelease:
             if self.grid is not None and exact:
-                noisy = rounded_means(sums, self._rounded.draw(), self.grid, self.n)
+                # Whole numbers are added, and only the quotient is rounded to float64.
+                whole_sums = np.rint(np.ldexp(sums, self.grid)).tolist()
+                pairs = zip(whole_sums, self._rounded.draw(), strict=True)
+                noisy = np.array([(int(s) + j) / (self.n << self.grid) for s, j in pairs])
             else:
                 noisy = (sums + self.noise.sample(generator, 1)[0]) / self.n
             return SmoothRelease(
@@ -496,11 +494,3 @@ def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
             f"allows at most {tolerances[worst]:.2g}"
         )
     return transform
-
-
-def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
-    """(`sums` (m,) rounded to multiples of 2^-grid, plus `multiples` times 2^-grid) / n."""
-    # Whole numbers are added, and only the quotient is rounded to float64.
-    scaled = np.rint(np.ldexp(sums, grid)).tolist()
-    size = n << grid
-    return np.array([(int(s) + j) / size for s, j in zip(scaled, multiples, strict=True)])

@@ -134,8 +134,8 @@ def apply_map(images: Words, word: np.uint64) -> np.uint64:
 def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Words) -> None:
     """Write the values of a polynomial at theta + v, for all words v below 2^k, to `out` (2^k,).
 
-    `coefficients` (2^k,) are in the basis X_i; `origin` (k,) and `shifts` (k, 2^k) have s'_j(theta)
-    and s'_j(v).
+    `coefficients` (2^k,) are in the basis X_i; `origin` (k,) holds s'_j(theta), `shifts` (k, 2^k)
+    s'_j(v).
     """
     table = np.empty(16, dtype=np.uint64)
     fold = FOLD

@@ -262,10 +262,10 @@ def _in_words(accuracy: float | None) -> str:
 class StoppingDesign:
     """Shares of the target accuracy alpha for noise, distinguisher and stopping test (IC-T5).
 
-    With probability at least 1 - beta, in all rounds the noise in the answer v to the chosen query
-    Q is at most noise * alpha, and the hypothesis H errs on any query by at most loss * alpha more
-    than on Q. If |v - Q(H)| < level * alpha, the run stops, and H errs by at most (level + noise +
-    loss) alpha. Else H errs by at least (level - noise) alpha on Q, and an update needs alpha / 2.
+    With probability 1 - beta, in all rounds the noise in the answer v to the chosen query Q is at
+    most noise * alpha, and the hypothesis H errs on any query by at most loss * alpha more than on
+    Q. If |v - Q(H)| < level * alpha, the run stops, and H errs by at most (level + noise + loss)
+    alpha. Else H errs by at least (level - noise) alpha on Q, and an update needs alpha / 2.
     """
 
     noise: float
