@@ -82,8 +82,6 @@ def corner_sum(values: FloatArray, levels: IntArray) -> None:
 INNER = 12
 #: The table of the inner cube is a grid with 2^LINE columns, or 2^d columns if d < LINE.
 LINE = 6
-#: Number of rows of the grid that `_ends` compares at a time, to load extremes less often.
-ROWS = 4
 #: Compiler flags that allow maxima to be taken in any order, so that loops can be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
@@ -118,15 +116,7 @@ def _pair_sums(pairs, table, row):  # type: ignore[no-untyped-def]
 def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
     """Least and largest sums[i, j] + high[i] + low[j]; `least` and `best` are scratch space."""
     least[:], best[:] = np.inf, -np.inf
-    together = len(high) - len(high) % ROWS
-    for i in range(0, together, ROWS):
-        a, b, c, d = sums[i], sums[i + 1], sums[i + 2], sums[i + 3]
-        p, q, r, s = high[i], high[i + 1], high[i + 2], high[i + 3]
-        for j in range(len(low)):
-            w, x, y, z = a[j] + p, b[j] + q, c[j] + r, d[j] + s
-            best[j] = max(best[j], max(max(w, x), max(y, z)))
-            least[j] = min(least[j], min(min(w, x), min(y, z)))
-    for i in range(together, len(high)):
+    for i in range(len(high)):
         for j in range(len(low)):
             value = sums[i, j] + high[i]
             best[j], least[j] = max(best[j], value), min(least[j], value)
