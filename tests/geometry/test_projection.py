@@ -345,22 +345,3 @@ def exact_gap(vertices: np.ndarray, target: np.ndarray, weights: dict[int, float
             for vertex in exact[:-1]
         )
     )
-
-
-def test_noisy_oracle_ends() -> None:
-    class Noisy(Body):
-        """A cross-polytope whose extreme points have new random errors near 1e-7 in each call."""
-
-        dimension = 6
-        noise = np.random.default_rng(36)
-
-        def extreme_point(self, directions: np.ndarray) -> np.ndarray:
-            winners = np.abs(directions).argmax(axis=1)
-            points = np.sign(directions) * np.eye(6)[winners]
-            return points + 1e-7 * self.noise.standard_normal(points.shape)
-
-    target = np.array([1.0, 0.9, 0.8, 0.1, 0.0, -2.0])
-    result = project(Noisy(), target, tol=1e-12)
-    exact = project(OracleOnly(VPolytope(FAMILIES["cross-polytope"][:, :6])), target, tol=1e-12)
-    assert np.linalg.norm(result.point - exact.point) <= 1e-5
-    assert result.iterations < 1000

@@ -117,7 +117,10 @@ def test_more_slabs_cut_a_smaller_body_out_of_the_same():
     """With one seed, a larger budget only adds slabs, so the second body lies in the first."""
     body = neighbour_body(TABLES, Adjacency.REPLACE_ONE)
     start = TABLES.affine_hull().dimension
-    few, many = (refine_slabs(body, slabs=k * start, rng=2) for k in (3, 6))
+    given = TABLES.affine_hull().basis[:, :3].T
+    few, many = (refine_slabs(body, slabs=k * start, rng=2, directions=given) for k in (3, 6))
+    kept = many.slabs.directions[:3] @ many.basis.T  # given directions are the first
+    np.testing.assert_allclose(kept / np.linalg.norm(kept, axis=1)[:, None], given, atol=1e-12)
     np.testing.assert_array_equal(
         few.slabs.directions, many.slabs.directions[: len(few.slabs.widths)]
     )
@@ -190,16 +193,6 @@ def test_symmetry_gives_better_slabs_for_fewer_facets():
     assert orbits.body.gauge(vertex_differences(workload)).max() <= 1
     assert orbits.second_moment.value < plain.second_moment.value
     assert 0 < images.found < once.found
-
-
-def test_given_directions_are_kept_and_completed():
-    body = neighbour_body(TABLES, Adjacency.REPLACE_ONE)
-    basis = TABLES.affine_hull().basis
-    given = basis[:, :3].T
-    result = refine_slabs(body, slabs=40, rng=11, directions=given)
-    assert len(result.slabs.widths) == 40
-    kept = result.slabs.directions[:3] @ result.basis.T
-    np.testing.assert_allclose(kept / np.linalg.norm(kept, axis=1)[:, None], given, atol=1e-12)
 
 
 CUBE, FLAT = Box.centred(np.ones(3)), LinearImage(np.eye(3)[:, :2], Ball(2, 1.0))

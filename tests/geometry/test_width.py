@@ -103,17 +103,6 @@ def test_control_is_unbiased_and_pays() -> None:
 
 
 @pytest.mark.statistical
-def test_product_with_one_unknown_factor_simulates_only_that() -> None:
-    cube, cloud = Box(np.zeros(50), np.ones(50)), VPolytope(CLOUD)
-    alone = gaussian_width(cloud, rng=4, samples=300)
-    both = gaussian_width(Product([cube, cloud]), rng=4, samples=300)
-    shift = 50 / math.sqrt(2 * math.pi)
-    assert math.isclose(both.value, alone.value + shift, rel_tol=1e-12)
-    assert both.stderr == alone.stderr
-    assert math.isclose(both.interval[0], alone.interval[0] + shift, rel_tol=1e-12)
-
-
-@pytest.mark.statistical
 def test_finite_maximum_bound_and_diameter_bound() -> None:
     # For N vertices v with mean c, diam / sqrt(2 pi) <= w <= max ||v - c|| sqrt(2 ln N) (GEN-4).
     low, high = gaussian_width(VPolytope(CLOUD), rng=5, samples=20_000, level=LEVEL).interval
@@ -141,6 +130,11 @@ def test_linear_image_that_bends_lengths_is_simulated() -> None:
     unequal = Simplex(np.array([[0.0, 0], [1, 0], [0, 1]]))
     assert estimate.samples == gaussian_width(unequal, rng=0).samples == 4096
     assert estimate.interval[0] <= 3 / math.sqrt(2 * math.pi) <= estimate.interval[1]
+    # Of a product with one such factor, only this factor is simulated.
+    both = gaussian_width(Product([Box(np.zeros(50), np.ones(50)), unequal]), rng=0)
+    alone = gaussian_width(unequal, rng=0)
+    assert math.isclose(both.value, alone.value + 50 / math.sqrt(2 * math.pi), rel_tol=1e-12)
+    assert both.stderr == alone.stderr
 
 
 def test_a_body_without_support_is_refused() -> None:

@@ -254,16 +254,6 @@ def test_half_widths_are_order_statistics(confidence, count, rank, block, monkey
     np.testing.assert_allclose(widths, [rank, 2 * rank, 0], rtol=1e-14)
 
 
-def test_simultaneous_half_widths_take_the_largest_coordinate_of_each_draw():
-    """The draws are (1, 0), (0, 2), (3, 0), .., (1999, 0), each with one coordinate above 0."""
-    sizes = np.arange(1.0, 2000.0)
-    noise = Listed(sizes[:, None] * np.eye(2)[np.arange(1999) % 2])
-    deviations = np.sqrt(noise.variances())
-    larger = np.sort((sizes[:, None] / deviations)[np.arange(1999), np.arange(1999) % 2])
-    expected = deviations * larger[1499]
-    np.testing.assert_allclose(simultaneous_half_widths(noise, 0.75), expected, rtol=1e-14)
-
-
 def test_the_energy_of_a_part_is_the_mean_over_its_draws():
     draws = np.random.default_rng(0).normal(size=(1024, 2))
     matrix = np.array([[1.0, 2.0], [0.0, -3.0], [0.5, 0.0]])
@@ -368,14 +358,6 @@ def test_the_bound_holds_and_is_not_far(name):
 def test_the_cube_is_exact():
     """||Z||_inf is the gauge of the cube. Its law Gamma(r, 1 / epsilon) has mean r / epsilon."""
     np.testing.assert_allclose(expected_maximum(knorm(Box.centred(np.ones(6)))), 6 / 0.8)
-
-
-def test_log_concave_tails_hold_for_the_laplace_distribution():
-    """P(|X| > t sigma) = e^(-sqrt(2) t), the slowest log-concave decay for large t."""
-    for count in (1, 10, 1000):
-        exact = (1 / np.arange(1, count + 1)).sum() / math.sqrt(2)
-        assert exact <= log_concave_maximum(np.ones(count)) <= 2.01 * exact
-    assert log_concave_maximum(np.ones(8000)) < 1.06 * (1 / np.arange(1, 8001)).sum() / math.sqrt(2)
 
 
 def test_estimated_moments_prove_nothing():

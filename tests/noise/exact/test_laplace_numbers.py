@@ -8,11 +8,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from flint import arb, ctx
 from mpmath import mpf
 
 from geomdp.noise import scalar
-from geomdp.noise.rounding import WORD_BITS, Undecided
+from geomdp.noise.rounding import Undecided
 from geomdp.noise.scalar import (
     BLOCK,
     LaplaceNumbers,
@@ -22,7 +21,7 @@ from geomdp.noise.scalar import (
     rounded_value,
 )
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
-from tests.stats import binomial_agrees, ks_uniform
+from tests.stats import binomial_agrees
 
 
 def reference(seed):
@@ -44,14 +43,14 @@ def test_comparisons_are_those_of_the_real_numbers():
     compared = 0
     with mpmath.workprec(REFERENCE_BITS):
         for scale, own in ((1.0, 2.0), (1e-3, 1e6), (2.0**70, 0.3), (1e-200, 1e-200)):
-            for i, value in enumerate(VALUES * 10):
+            for i, value in enumerate(VALUES * 4):
                 for shift in (0.0, float(value), float(value) * (1 + 2**-52)):
                     threshold = NoisyThreshold(shift, own, numbers[i + 10])
                     gap = exactly(value) - mpf(shift)
                     gap += mpf(scale) * expected[i] - mpf(own) * expected[i + 10]
                     assert threshold.reached_by(value, scale, numbers[i]) == (gap >= 0)
                     compared += 1
-    assert compared == 4 * 90 * 3
+    assert compared == 4 * 36 * 3
 
 
 def test_what_float64_cannot_tell_is_decided_by_balls():
@@ -101,23 +100,6 @@ def test_values_are_correctly_rounded(scale):
             assert rounded_value(value, scale, numbers[i]) == float(
                 Fraction(j) / Fraction(2) ** grid
             )
-
-
-def test_refinement_keeps_the_bits():
-    number = LaplaceNumbers(seeded(8)).one()
-    coarse, fine = number.ball(2), number.ball(40)
-    assert coarse.contains(fine)
-    with ctx.workprec(40 * WORD_BITS):
-        assert fine.rad() < arb(2) ** -2000
-    assert abs(number.near - float(coarse)) <= 2.0**-50 * abs(number.near)
-
-
-@pytest.mark.statistical
-def test_variables_are_standard_laplace_and_used_once():
-    supply = LaplaceNumbers(seeded(9))
-    draws = np.array([number.near for number in supply.many(5000)])
-    ks_uniform(np.where(draws < 0, np.exp(draws) / 2, 1 - np.exp(-draws) / 2))
-    assert len(set(draws.tolist())) == 5000
 
 
 @pytest.mark.statistical

@@ -23,7 +23,6 @@ from geomdp.bodies import (
 from geomdp.noise.points import (
     LARGEST_EXPONENT,
     NO_EXACT_POINTS,
-    bartlett_factor,
     direction,
     dirichlet,
     gamma,
@@ -93,22 +92,6 @@ def test_whole_numbers_are_uniform():
     counts = np.bincount([whole_number(7, draw) for _ in range(LAW_DRAWS)], minlength=7)
     assert len(counts) == 7
     assert scipy.stats.chisquare(counts).pvalue > LEVEL
-
-
-@pytest.mark.statistical
-def test_bartlett_factor_has_the_moments_of_a_wishart_matrix():
-    """With k = 4 degrees of freedom, E (L L^T)_ij^2 is k (k + 2) if i = j, and k otherwise."""
-
-    def squares(draw):
-        rows = bartlett_factor(3, draw)
-        return [
-            sum((a * b for a, b in zip(rows[i], rows[j], strict=False)), start=arb(0)) ** 2
-            for i in range(3)
-            for j in range(i, 3)
-        ]
-
-    on, off = 4 * 6.0, 4.0
-    mean_agrees(floats(squares, LAW_DRAWS, seed=3), np.array([on, off, off, on, off, on]))
 
 
 def test_comparisons_are_decided_only_on_disjoint_balls():

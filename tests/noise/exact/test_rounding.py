@@ -69,15 +69,6 @@ def test_more_words_are_appended_to_the_known_ones():
     assert 0 <= min(everything) <= max(everything) < 1 << WORD_BITS
 
 
-def test_a_finer_interval_lies_in_the_coarser_one():
-    bits = UniformBits(seeded(3))
-    with ctx.workprec(400):
-        coarse, fine = Draw(bits, 2).uniforms(200), Draw(bits, 5).uniforms(200)
-    assert all(wide.contains(narrow.mid()) for wide, narrow in zip(coarse, fine, strict=True))
-    assert max(float(value.rad()) for value in coarse) < 2.0**-124
-    assert max(float(value.rad()) for value in fine) < 2.0**-309
-
-
 def test_intervals_are_the_words_read():
     bits = UniformBits(Scripted(1 << (WORD_BITS - 1), 0, 3, 5))
     with ctx.workprec(400):

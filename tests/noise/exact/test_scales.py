@@ -8,7 +8,6 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from flint import ctx
 from mpmath import mpf
 
 from geomdp.noise import gaussian
@@ -30,17 +29,6 @@ def check_suffices(scale, squared, privacy):
             assert 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 >= squared
         else:
             assert exact_delta(squared, scale, privacy.epsilon) <= mpf(privacy.delta)
-
-
-@pytest.mark.parametrize(("squared", "epsilon", "delta"), CASES)
-def test_the_delta_of_a_scale(squared, epsilon, delta):
-    del delta
-    for scale in (0.5, 3.0, 40.0):
-        with ctx.workprec(gaussian.DELTA_BITS), mpmath.workprec(REFERENCE_BITS):
-            found = gaussian.gaussian_delta_ball(squared, scale, epsilon)
-            middle = mpf(found.mid().str(100, radius=False))
-            assert mpmath.almosteq(middle, exact_delta(squared, scale, epsilon), 1e-60)
-            assert found.rad() < 1e-60
 
 
 @pytest.mark.parametrize("short", [0.0, 2.0**-52, 2.0**-45, 2.0**-40])
@@ -94,12 +82,3 @@ def test_proved_scales_suffice_and_scales_rounded_to_nearest_do_not():
     check_scales_suffice(gaussian.proved_gaussian_scale)
     with pytest.raises(AssertionError):
         check_scales_suffice(lambda squared, p: gaussian.gaussian_scale(math.sqrt(squared), p))
-
-
-@pytest.mark.parametrize(
-    "privacy", [ZCDP(0.3), ApproxDP(0.7, 1e-5), ApproxDP(8.0, 1e-12), ZCDP(1e-6)], ids=str
-)
-def test_proved_scales_are_hardly_larger(privacy):
-    for squared in (1, 2, 7, 10**6 + 3, 10**20):
-        least = gaussian.gaussian_scale(math.sqrt(squared), privacy)
-        assert least <= gaussian.proved_gaussian_scale(squared, privacy) <= least * (1 + 1e-13)

@@ -10,9 +10,9 @@ from flint import ctx
 
 from geomdp.bodies import TableMoments
 from geomdp.noise import ConeNoise, PairedNoise, tables
-from geomdp.noise.points import gram, uniform_point
+from geomdp.noise.points import gram
 from geomdp.noise.rounding import Draw, UniformBits, exact_numbers
-from geomdp.noise.tables import table_cells, total_violation, try_shape
+from geomdp.noise.tables import total_violation, try_shape
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads.structure import table_contrasts
 from tests.noise.exact.reference import seeded
@@ -52,20 +52,6 @@ def test_answers_of_every_element_are_exact(workload):
     found = table_contrasts(workload)
     for element, answers in elements(workload, found.levels):
         np.testing.assert_array_equal(found.cells @ cells_of(found.levels, element), answers)
-
-
-def test_cells_and_contrasts_are_of_one_point():
-    levels = (3, 2, 4)
-    body = TableMoments(levels)
-    with ctx.workprec(124):
-        cells = table_cells(levels, body.violation, Draw(UniformBits(seeded(1)), 2))
-        point = uniform_point(body)(Draw(UniformBits(seeded(1)), 2))
-    tables = body.tables(np.array([[float(x) for x in point]]))[0]
-    starts = [0, 3, 5, 9]
-    expected = [tables[a, a] for a in range(9)]
-    for i, j in itertools.combinations(range(3), 2):
-        expected += tables[starts[i] : starts[i + 1], starts[j] : starts[j + 1]].ravel().tolist()
-    np.testing.assert_allclose([float(x) for x in cells], expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("limit", [np.inf, 0.05])

@@ -197,14 +197,15 @@ def test_noise_without_a_path_says_why_before_any_bit_is_drawn():
     def no_bits(_):
         raise AssertionError("no bits may be drawn")
 
-    square = TriangulatedPolytope(0.5 * np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]))
-    with pytest.raises(NoExactPath, match="an entry of a vertex is not a whole number"):
-        Rounded.of(knorm(square), 10).draw(no_bits)
-    chain = KNormNoise(Box.centred(np.ones(2)), 1.0, ChainSampler(Box.centred(np.ones(2))))
-    with pytest.raises(NoExactPath, match="Markov chain"):
-        Rounded.of(chain, 10).draw(no_bits)
-    with pytest.raises(NoExactPath, match="no sampler in ball arithmetic"):
-        Rounded.of(object(), 10).draw(no_bits)
+    halves = 0.5 * np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
+    cube = Box.centred(np.ones(2))
+    for noise, reason in (
+        (knorm(TriangulatedPolytope(halves)), "an entry of a vertex is not a whole number"),
+        (KNormNoise(cube, 1.0, ChainSampler(cube)), "Markov chain"),
+        (object(), "no sampler in ball arithmetic"),
+    ):
+        with pytest.raises(NoExactPath, match=reason):
+            Rounded.of(noise, 10).draw(no_bits)
 
 
 # Vectors and choices are those of mpmath, given the same uniform numbers
