@@ -19,8 +19,6 @@ from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise, Noise, RecursiveNoise
 from geomdp.noise.base import combined_status
 from geomdp.noise.recursive import (
-    Level,
-    NoiseBody,
     Variant,
     best_stop,
     decompose,
@@ -223,17 +221,6 @@ def test_status_of_several_samplers() -> None:
     assert both.tv == pytest.approx(0.03)
     assert both.source == "a proof; another"
     assert combined_status([one, Heuristic("chain"), Heuristic("chain")]) == Heuristic("chain")
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_energy_of_a_part_of_a_subspace(turned) -> None:
-    # The level keeps two principal axes of the given moment matrix, which is diagonal or turned.
-    normal = np.random.default_rng(1).standard_normal((4, 4))
-    turn = np.linalg.qr(normal)[0] if turned else np.eye(4)
-    moment = turn @ np.diag([1.0, 2.0, 3.0, 4.0]) @ turn.T
-    source = NoiseBody(Ball(4, 1.0), ExactSampler(Ball(4, 1.0)), moment, None)
-    level = Level(source, np.eye(4), turn.T[2:], turn.T[2:])
-    np.testing.assert_allclose(level.energy.value, 5 * 6 * (3.0 + 4.0), rtol=1e-12)
 
 
 def test_principal_axes_keep_uncorrelated_coordinates_apart() -> None:

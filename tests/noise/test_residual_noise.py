@@ -12,7 +12,6 @@ from mpmath import mpf
 from geomdp.noise import gaussian
 from geomdp.noise.gaussian import ResidualNoise, near_residuals, residual_numbers, residual_vector
 from geomdp.noise.rounding import Draw, Numbers, Rounded, UniformBits
-from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.workloads import MarginalTables
 from geomdp.workloads.structure import Column, Residuals, categories
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
@@ -107,18 +106,6 @@ def test_each_set_of_columns_has_a_scale_of_its_own(
             np.testing.assert_array_equal(found[~own], once[~own])
             assert (np.abs(found[own] - 2 * once[own]) <= 1).all()
             assert (once[own] == 0).all() == (SCALES[group.first + i] == 0)
-
-
-def test_all_cells_are_covered_by_sidaks_inequality() -> None:
-    """All half-widths are c standard deviations.
-
-    The number c is such that, with probability 0.95, none of m independent Gaussian variables
-    is more than c standard deviations from 0.
-    """
-    noise = ResidualNoise(RESIDUALS, SCALES)
-    widths = simultaneous_half_widths(noise, 0.95) / np.sqrt(noise.variances())
-    np.testing.assert_allclose(widths, widths[0], rtol=1e-12)
-    assert math.erf(widths[0] / math.sqrt(2)) ** noise.dimension == pytest.approx(0.95, rel=1e-12)
 
 
 def test_density_ratios_are_those_of_a_gaussian_with_the_covariance() -> None:

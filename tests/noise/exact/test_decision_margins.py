@@ -206,15 +206,3 @@ def test_an_error_above_the_largest_leaves_a_try_open(monkeypatch):
     uniforms[3, 0] = 2.0**-31
     found = SHAPE.evaluate(uniforms)
     assert np.isfinite(found.error).tolist() == [True, False, False, False]
-
-
-def test_a_row_with_an_error_of_half_its_rest_leaves_a_try_open():
-    rows = np.zeros((3, 2, 2))
-    # The part of the second row that is orthogonal to the first row has length 1.
-    rows[:, 0, 0], rows[:, 1] = 4.0, [3.0, 1.0]
-    _, wrong = tables._orthonormal(rows, np.array([0.0, 0.05, 0.17]))
-    # The last error gives the second row an error of 0.34, and the error of the first row adds
-    # 10^(1/2) 1.01 0.34 / 3.66 = 0.30. The sum is above 1/2.
-    assert np.isfinite(wrong).tolist() == [True, True, False]
-    single = tables._orthonormal(rows[:, :1], np.array([0.99, 1.01, math.nan]))[1]
-    np.testing.assert_allclose(single, [1.98 / 2.02, math.inf, math.inf], rtol=1e-12)

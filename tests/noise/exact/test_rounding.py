@@ -5,7 +5,6 @@ Every check of a planted defect passes on the library as it is and fails with it
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 
 import mpmath
@@ -292,30 +291,6 @@ def test_a_map_in_float64_is_caught(monkeypatch):
     monkeypatch.setattr(gaussian, "linear_map", float_map)
     with pytest.raises(AssertionError):
         check_rounding("mapped", 100)
-
-
-# Defect: the bits come from a generator that is not cryptographic.
-
-
-class GeneratorBits(UniformBits):
-    def __init__(self, entropy=None):
-        generator = np.random.Generator(np.random.PCG64())
-        super().__init__(generator.bytes if entropy is None else entropy)
-
-
-def check_noise_comes_from_the_operating_system(patch):
-    for seed in (4, 5):
-        given = seeded(seed)
-        patch.setattr(os, "urandom", given)
-        noise = LaplaceNoise(4, 1.0)
-        assert Rounded.of(noise, 60).draw() == Rounded.of(noise, 60).draw(seeded(seed))
-
-
-def test_a_generator_in_place_of_the_operating_system_is_caught(monkeypatch):
-    check_noise_comes_from_the_operating_system(monkeypatch)
-    monkeypatch.setattr(rounding, "UniformBits", GeneratorBits)
-    with pytest.raises(AssertionError):
-        check_noise_comes_from_the_operating_system(monkeypatch)
 
 
 # Defect: one uniform number is used twice.
