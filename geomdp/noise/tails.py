@@ -239,8 +239,8 @@ LOG_CONCAVE = (
 )
 #: Steps of the upper sum in `log_concave_maximum`, which is a few tenths of a percent too large.
 STEPS = 1 << 12
-#: The upper sum ends where the exponent c of `log_concave_maximum` is ln m plus this number. There
-#: the union bound is at most e^-40. The integral beyond this point is bounded separately.
+#: The upper sum ends where the exponent c of `log_concave_maximum` is ln m plus this number: there
+#: the union bound is at most e^-40.
 REACH = 40.0
 #: Significant digits to which standard deviations are rounded up, so that few values remain.
 DIGITS = 4
@@ -300,9 +300,9 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     largest = float(deviations.max(initial=0.0))
     if largest == 0:
         return 0.0
-    shares, counts = np.unique(
-        _rounded_up(deviations[deviations > 0] / largest), return_counts=True
-    )
+    scaled = deviations[deviations > 0] / largest
+    places = 10.0 ** (np.floor(np.log10(scaled)) - DIGITS + 1)
+    shares, counts = np.unique(np.ceil(scaled / places) * places, return_counts=True)
     last = math.log(counts.sum()) + REACH
     exponents = np.linspace(0.0, last, STEPS + 1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -317,8 +317,3 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     body = np.minimum(tails[:-1], 1.0).sum() * heights[1]
     beyond = (shares * counts).sum() * limits[-1] / last * math.exp(-last)
     return largest * float(body + beyond)
-
-
-def _rounded_up(values: FloatArray) -> FloatArray:
-    places = 10.0 ** (np.floor(np.log10(values)) - DIGITS + 1)
-    return np.asarray(np.ceil(values / places) * places)

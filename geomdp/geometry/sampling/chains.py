@@ -122,12 +122,11 @@ class CoordinateHitAndRun:
 
 
 #: Least number of draws of a chain per autocorrelation time, so that the estimate of this time is
-#: trusted. Vehtari et al. (2021) ask for 50 from each half of 4 chains; here many more are pooled.
+#: trusted.
 DRAWS_PER_TIME = 20.0
-#: Chains agree if every split R-hat is at most this limit. The mean of n draws of a half-chain has
-#: tau / n times the variance of a draw, for the autocorrelation time tau, so R-hat is near
-#: 1 + tau / (2 n) even for chains that have mixed: 1.05 at the n >= 10 tau of `DRAWS_PER_TIME`. The
-#: limit leaves another 0.05 for chance.
+#: Chains agree if every split R-hat is at most this limit. For half-chains of n draws that have
+#: mixed, R-hat is near 1 + tau / (2 n) for the autocorrelation time tau: 1.05 at the n >= 10 tau of
+#: `DRAWS_PER_TIME`. The limit leaves another 0.05 for chance.
 AGREEMENT = 1.1
 #: Largest number of states kept per chain in a pilot run; of more, every other one is dropped.
 KEPT = 256
@@ -210,9 +209,8 @@ def measure_mixing(
     kernel: Kernel, body: Body, start: FloatArray, rng: np.random.Generator, *, limit: int = 1 << 16
 ) -> Mixing:
     """Double a pilot run up to `limit` steps, until its second half passes the diagnostics."""
-    # It passes if each chain has at least 20 draws per autocorrelation time, and the split R-hat of
-    # every coordinate, its square and the squared norm is at most 1.1. Squares are tested because
-    # chains stuck near 0, the centre of a symmetric body, have the right mean.
+    # Squares are tested because chains stuck near 0, the centre of a symmetric body, have the right
+    # mean.
     thinning = 1
     kept = run_chains(kernel, body, start, rng, draws=64)
     while True:

@@ -34,8 +34,7 @@ PILOT_CHAINS, CHAINS = 64, 128
 #: all facet normals with their points.
 LOCKSTEP = 256
 #: Burn-in, and steps between two kept states of a chain of `sample_uniform`, in integrated
-#: autocorrelation times. If correlations decay exponentially, this time is twice the decay time, so
-#: the correlations are e^-20, near 2e-9, and e^-4.
+#: autocorrelation times: exponentially decaying correlations are then e^-20, near 2e-9, and e^-4.
 RELAXATIONS, SPACING = 10.0, 2.0
 
 
@@ -204,11 +203,10 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
 #: Rounding stops at this ratio of the largest to the least eigenvalue of the covariance: then it
 #: costs more than the steps of hit-and-run that it saves.
 ROUND = 4.0
-#: Chains per dimension. The sample covariance of 16 r independent points of an isotropic body in
-#: R^r has extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
+#: Chains per dimension: the covariance of 16 r independent points of an isotropic body in R^r has
+#: extreme eigenvalues in a ratio near 2.8 (Marchenko-Pastur), below `ROUND`.
 CHAINS_PER_DIMENSION = 16
-#: Steps per round, which spread the points over about 3 step lengths along a long axis and shorten
-#: it by a factor of about 3, and rounds: enough for ratios of axes of 10^14.
+#: Steps per round, which shorten a long axis about threefold, and rounds: for ratios up to 10^14.
 STEPS_PER_ROUND, MAXIMUM_ROUNDS = 8, 30
 
 
