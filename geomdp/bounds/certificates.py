@@ -39,7 +39,7 @@ from geomdp.workloads import (
 
 # The records that one rung excludes; `geomdp.bounds.checker.check` has the proof (JL-L6, JL-L7).
 
-#: Relative margin for rounding errors of the constants, far above those of a few operations.
+#: Relative margin for rounding errors of a few operations.
 MARGIN = 1e-12
 Argument = TypeVar("Argument")
 
@@ -442,12 +442,10 @@ def listing_document(
 
 # Writing a certificate to its files, in the format that `geomdp.bounds.checker` reads.
 
-FORMAT = "geomdp packing certificate"
-VERSION = 1
+FORMAT, VERSION = "geomdp packing certificate", 1
 #: Largest number of entries of an array written as JSON, which has one line for each.
 MAX_JSON_ENTRIES = 4096
-#: The range of the numbers in a file, except 0. Products of up to three of them are in the range of
-#: float64. Whole numbers are below `MOST`.
+#: The range of the numbers in a file, except 0. Whole numbers are below `MOST`.
 LEAST, LARGEST, MOST = 1e-100, 1e100, 1 << 256
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -469,8 +467,6 @@ def write_certificate(path: Path, document: dict[str, Any]) -> None:
         contents[beside] = packed.getvalue()
     sealed = plain | {"digest": digest.hexdigest()}
     contents[path] = (json.dumps(sealed, indent=1) + "\n").encode()
-    # Both files are written in full under other names and then renamed, so a failure changes
-    # nothing.
     write_together(contents)
     if not arrays:
         beside.unlink(missing_ok=True)

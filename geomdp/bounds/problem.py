@@ -54,26 +54,23 @@ class Bound:
     """A bound on the sample complexity sc of a workload for a privacy guarantee and error alpha.
 
     sc is the least number n such that some mechanism with this guarantee, a private mechanism, has
-    error at most alpha on every data set of n records (JL-DEF). A lower and an upper bound on the
-    same problem satisfy floor(lower) < ceil(upper).
+    error at most alpha on every data set of n records (JL-DEF).
 
     Parameters
     ----------
     value : float
         A number of records v, at least 0.
 
-        * ``Side.LOWER``: sc > v: no private mechanism has error at most alpha at any n <= v. The
-          bounds v and floor(v) say the same, and 0 excludes nothing. v must be finite.
+        * ``Side.LOWER``: sc > v: no private mechanism has error at most alpha at any n <= v. v must
+          be finite; 0 excludes nothing.
         * ``Side.UPPER``: sc <= ceil(v): some private mechanism has error at most alpha at
           n = ceil(v). Infinity claims nothing.
     side : Side
         Whether `value` is a lower or an upper bound.
     statement : str
-        What is proved, in one sentence. It should name the measure of error, the neighbour
-        relation, the guarantee and alpha.
+        What is proved, in one sentence, with the error, the neighbour relation and the guarantee.
     assumptions : tuple of str
-        Everything else that the proof assumes: side conditions, a failure probability of public
-        draws, checks made on samples only. Empty for an unconditional bound.
+        Everything else that the proof assumes. Empty for an unconditional bound.
     certificate : object or None
         An object with the proof, which can be checked again; None if there is no such object.
 
@@ -122,15 +119,13 @@ class Bound:
         rounded = printed_down if self.side is Side.LOWER else printed
         return rounded(self.records)
 
-    @property
-    def _inequality(self) -> str:
-        return f"sc {'>' if self.side is Side.LOWER else '<='} {self.records_text}"
-
     def __repr__(self) -> str:
-        return f"Bound({self._inequality}, {len(self.assumptions)} assumptions)"
+        return f"Bound({str(self).partition(': ')[0]}, {len(self.assumptions)} assumptions)"
 
     def __str__(self) -> str:
-        return f"{self._inequality}: {self.statement}"
+        return (
+            f"sc {'>' if self.side is Side.LOWER else '<='} {self.records_text}: {self.statement}"
+        )
 
 
 # Measures of error.
@@ -251,7 +246,6 @@ class WorstCase(Metric):
 MEAN_L2 = MeanL2()
 
 # The problem.
-
 
 #: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
 CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}

@@ -7,8 +7,7 @@ that its theorem does not give and the caller gives, in most functions as one `c
 There are k queries, N elements in the universe and n records. From a sample size on, the error
 E ||M(X) - Q(X)||_2 / sqrt(k) of a mechanism M, or the root mean square per query where stated, is
 at most alpha. Neighbouring data sets differ in one replaced record. Privacy is eps-DP if nothing
-else is said. The `predicted_rmse` of a mechanism uses the queries themselves and is usually smaller
-than these bounds.
+else is said.
 """
 
 from __future__ import annotations
@@ -43,9 +42,8 @@ def bounded_queries(
 ) -> Regimes:
     """Shape of Theorem 1: sample sizes for k queries q with |q| <= 1 on a universe of N elements.
 
-    sc <= C min{k, sqrt(k ln N), ln N / alpha} / (alpha eps), where sc is the sample complexity, k
-    is `queries`, and N is `size`. The sizes for the three terms are `ball`, `knorm` and `jl` of the
-    result, for ball noise, K-norm noise and the JL mechanism. Source: Nikolov 2022, Theorem 1;
+    sc <= C min{k, sqrt(k ln N), ln N / alpha} / (alpha eps) for the sample complexity sc, k =
+    `queries` and N = `size`. The result has the three terms. Source: Nikolov 2022, Theorem 1;
     JL-T1.
 
     Examples
@@ -67,9 +65,8 @@ def from_width(
 ) -> float:
     """Shape of Theorem 2: C min{w / (alpha eps), w^2 / (k alpha^2 eps)}, where w is the `width`.
 
-    w is the Gaussian width of the sensitivity polytope. For bounded queries it is at most sqrt(2 k
-    ln N), which gives the last two terms of Theorem 1 (JL-14). Source: Nikolov 2022, Theorem 2;
-    JL-T2.
+    w is the Gaussian width of the sensitivity polytope, at most sqrt(2 k ln N) for bounded queries
+    (JL-14). Source: Nikolov 2022, Theorem 2; JL-T2.
 
     Examples
     --------
@@ -115,8 +112,7 @@ def jl_mechanism_error(
     """Shape of Theorem 21: error of the JL mechanism with m = `rows` and recursive K-norm noise.
 
     (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)), where w is the Gaussian `width`. The theorem
-    leaves c1 = `distortion` and c2 = `noise` open. At m = eps n the terms are equal up to them.
-    Source: Nikolov 2022, Theorem 21; JL-T21.
+    leaves c1 = `distortion` and c2 = `noise` open. Source: Nikolov 2022, Theorem 21; JL-T21.
 
     Examples
     --------
@@ -139,9 +135,8 @@ def jl_mechanism_rows(
 ) -> int:
     """The number of rows that makes the two terms of `jl_mechanism_error` equal.
 
-    It is c1 eps n / c2, rounded up; for c1 = c2, the ceil(eps n) of the theorem. It is at most the
-    effective `dimension` of the workload, because a map with `dimension` rows need not distort.
-    Source: Nikolov 2022, Theorem 21; JL-T21.
+    It is c1 eps n / c2, rounded up, and at most the effective `dimension` of the workload, because
+    a map with so many rows need not distort. Source: Nikolov 2022, Theorem 21; JL-T21.
 
     Examples
     --------
@@ -157,9 +152,8 @@ def jl_mechanism_rows(
 def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
     """Explicit first term of Theorem 1, in root mean square: 2 sqrt(k (k + 1)) / (alpha eps).
 
-    The bound holds for ball noise on k = `queries` queries with values in [-1, 1]. The answers for
-    two records differ by at most 2 sqrt k in Euclidean norm. Source: Nikolov 2022, Lemma 15;
-    JL-L15.
+    The bound holds for ball noise on k = `queries` queries with values in [-1, 1]. Source: Nikolov
+    2022, Lemma 15; JL-L15.
 
     Examples
     --------
@@ -175,9 +169,7 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     """Explicit sample size under rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2.
 
     For queries with values in [-1, 1] and N = `size` elements, the mechanism adds Gaussian noise
-    and projects on the sensitivity polytope, without the map of the JL mechanism to a lower
-    dimension. For some queries, no sample size that grows more slowly with N is enough, even under
-    approximate DP. Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
+    and projects on the sensitivity polytope. Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 
     Examples
     --------
@@ -258,10 +250,9 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 def covariance_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n independent records.
 
-    The records lie in the unit ball of R^d and have covariance Sigma; S(X) is the private estimate.
-    The bound is the sum of the sampling error 3 / sqrt n, the error of the second moments at
-    privacy eps / 2, and twice the error 2 d / (n eps / 2) of the mean at privacy eps / 2. Source:
-    Nikolov 2022, Theorem 3; JL-T3.
+    The records lie in the unit ball of R^d. The bound is the sum of the sampling error 3 / sqrt n,
+    the error of the second moments at privacy eps / 2, and twice the error 2 d / (n eps / 2) of the
+    mean at privacy eps / 2. Source: Nikolov 2022, Theorem 3; JL-T3.
 
     Examples
     --------
@@ -314,11 +305,8 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
 
     The error, in the units of the queries, is at most C n^(-K / (2 d + K)) max(1, 1 / eps) with
     probability 1 - beta for every beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps
-    in place of the maximum. For eps > 1 this is wrong: as eps grows, the approximation error does
-    not fall (DISC-17).
-
-    The n records lie in [-1, 1]^d; a query has bounded derivatives up to K = `order`. The C of the
-    theorem, `constant`, depends on d, K and the bound on the derivatives.
+    in place of the maximum, which is wrong for eps > 1 (DISC-17). The n records lie in [-1, 1]^d; a
+    query has bounded derivatives up to K = `order`, on which C, d and their bound depend.
 
     Examples
     --------
@@ -359,19 +347,15 @@ def near_contraction_width(width: float, excess: float, rows: int) -> float:
     return (math.sqrt(positive(width, "width")) + math.sqrt(spread)) ** 2
 
 
-# Sparse projection: rows, independence of the signs, error.
-#
-# A random matrix with T rows of signs projects k queries of sparsity m and the histogram of n
-# records. The algorithm, lemmas and theorems named here are from Blum and Roth. Logarithms are
-# natural, except those to base 2 in Corollary 4.7 and Theorem 4.9 (DISC-4).
+# Sparse projection: a random matrix with T rows of signs projects k queries of sparsity m and the
+# histogram of n records (Blum and Roth). Logarithms are natural, except those to base 2 in
+# Corollary 4.7 and Theorem 4.9 (DISC-4).
 
-#: Constant of the Johnson-Lindenstrauss lemma for signs of limited independence. The lemma needs
-#: T >= 4 * 64^2 ln(1/tau) / s^2 rows for distortion s with failure probability tau.
+#: The Johnson-Lindenstrauss lemma for signs of limited independence needs T >= 4 * 64^2 ln(1/tau) /
+#: s^2 rows for distortion s with failure probability tau.
 JL_CONSTANT = 4 * 64**2
-#: Least number of rows: the signs of a column fill at least one 64-bit word.
-MIN_ROWS = 64
-#: Largest number of rows of a summary: 2^24 numbers are 128 MB.
-MAX_ROWS = 1 << 24
+#: Rows of a summary: the signs of a column fill a 64-bit word, and 2^24 numbers are 128 MB.
+MIN_ROWS, MAX_ROWS = 64, 1 << 24
 
 
 def independence(*, rows: int, queries: int, beta: float) -> int:
@@ -472,12 +456,9 @@ def paper_accuracy(privacy: ApproxDP, *, n: int, sparsity: int, queries: int, be
     return (math.sqrt(sparsity) + noise) / n
 
 
-# Accuracy theorems of interactive mechanisms built on an iterative database construction.
-#
-# With probability at least 1 - beta, no answer has an error above alpha. The update rule, which
-# improves an estimate of the data after every wrong answer, enters through its `bound` B alone: it
-# makes at most B(alpha) updates at accuracy alpha. Each function solves one equation with explicit
-# constants. It returns alpha in (0, 1], up to a relative error of 1e-12.
+# Accuracy theorems of interactive mechanisms: with probability at least 1 - beta, no answer has an
+# error above alpha. The update rule makes at most B(alpha) updates at accuracy alpha. Each function
+# solves one equation for alpha in (0, 1], up to a relative error of 1e-12.
 
 #: Constant of Theorem 3.3 of Blum-Roth.
 ONLINE_CONSTANT = 3000
@@ -491,10 +472,8 @@ def online_accuracy(
     alpha = 3000 sqrt(B(alpha)) ln(4/delta) ln(k/beta) / (eps n).
 
     With the bound of `SparseMultiplicativeWeights`, whose table has s = s(alpha) slots, this is
-    Theorem 3.8 (DISC-8): alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). The
-    accuracy of the `OnlineConstruction` of this library has the leading constant 76.4 in place of
-    3000, but other logarithms, and B(alpha / 3) in place of B(alpha) (BR-OIC). Source: Blum-Roth
-    2013, Theorems 3.3 and 3.8; BR-T3.3, BR-SMW.
+    Theorem 3.8 (DISC-8): alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). Source:
+    Blum-Roth 2013, Theorems 3.3 and 3.8; BR-T3.3, BR-SMW.
 
     Parameters
     ----------
@@ -538,13 +517,10 @@ def iterative_accuracy(
     """The alpha of Theorems 7 and 8, corrected, for a class C of |C| = `queries` linear queries.
 
     Let b = max(1, B(alpha/2)). For pure DP, alpha = 32 b / (n eps) ln(2 b |C| / beta). For
-    approximate DP, 2 sqrt(b ln(1/delta)) replaces the first factor b. The exponential mechanism
-    chooses the query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16
-    in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of 3
-    alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
-    alpha^3 = 512 ln N / (n eps) ln(2 b |C| / beta). Parameters and errors: see `online_accuracy`.
-    Source: Roth's lecture on iterative construction, Theorems 7 and 8; Dwork-Roth 2014, section
-    5.2; IC-T4, IC-T5.
+    approximate DP, 2 sqrt(b ln(1/delta)) replaces the first factor b. The printed theorems have 8
+    in place of 32, and 16 in place of 32 * 2; these constants guarantee only an error of 3 alpha /
+    2 (DISC-13). Parameters and errors: see `online_accuracy`. Source: Roth's lecture on iterative
+    construction, Theorems 7 and 8; Dwork-Roth 2014, section 5.2; IC-T4, IC-T5.
 
     Examples
     --------
@@ -579,11 +555,10 @@ def _solved(right_side: Callable[[float], float], n: int, queries: int) -> float
     return alpha
 
 
-# Accuracy theorems of the sparse vector technique, for queries of sensitivity 1.
-#
-# A mechanism with threshold T is (alpha, beta)-accurate if with probability at least 1 - beta,
-# every query that is reported above the threshold has a true answer of at least T - alpha, every
-# other query one of at most T + alpha, and each released value is within alpha of the true answer.
+# Accuracy theorems of the sparse vector technique, for queries of sensitivity 1. A mechanism with
+# threshold T is (alpha, beta)-accurate if with probability at least 1 - beta, every query that is
+# reported above the threshold has a true answer of at least T - alpha, every other query one of at
+# most T + alpha, and each released value is within alpha of the true answer.
 #
 # Let k be the number of queries and c the `cutoff`. To exclude an early halt, each theorem assumes
 # that at most c of the k queries have a true answer of at least T - alpha; for `above_threshold`,
@@ -634,9 +609,7 @@ def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) ->
     """Accuracy of a mechanism that draws its threshold noise once (SV-LSL).
 
     alpha = s_threshold ln(2/beta) + s_query ln(2k/beta), where s_threshold = `threshold` and
-    s_query = `query` are the scales of the Laplace noise. By a union bound (GEN-3), the two terms
-    bound the noise on the threshold and on each of the k queries together with probability at
-    least 1 - beta.
+    s_query = `query` are the scales of the Laplace noise, by a union bound (GEN-3).
 
     Examples
     --------
@@ -675,9 +648,7 @@ def numeric_sparse_printed(privacy: ApproxDP, *, cutoff: int, queries: int, beta
     """The accuracy that Dwork and Roth print for NumericSparse at delta > 0; it can be false.
 
     alpha = (ln k + ln(4c/beta)) sqrt(c ln(2/delta)) (sqrt(512) + 1) / eps (Theorem 3.28). For few
-    queries the printed noise scales do not give this accuracy. For example, for c = k = 10,
-    beta = 0.05 and delta = 1e-6, the noise on the answers alone exceeds alpha with probability
-    0.347 (DISC-11).
+    queries the printed noise scales do not give this accuracy (DISC-11).
 
     Examples
     --------
