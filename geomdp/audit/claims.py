@@ -78,10 +78,9 @@ def checked_level(level: float) -> float:
 def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
     """Lower confidence bounds on a probability p, one for each count.
 
-    A bound is above p with probability at most `level`, 0 < level < 1. For a count k in
-    `successes`, among n = `trials` independent trials, the bound is the q at which Binomial(n, q)
-    is k or more with probability `level`. This q is the `level` quantile of Beta(k, n - k + 1). For
-    k = 0, the bound is 0.
+    A bound is above p with probability at most `level`. For a count k in `successes`, among n =
+    `trials` independent trials, Binomial(n, q) is k or more with probability `level` at the bound
+    q, the `level` quantile of Beta(k, n - k + 1). For k = 0, the bound is 0.
 
     Examples
     --------
@@ -98,9 +97,8 @@ def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
 def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
     """Upper confidence bounds on a probability p, one for each count.
 
-    A bound is below p with probability at most `level`, 0 < level < 1. For a count k in
-    `successes`, among n = `trials` independent trials, the bound is the 1 - `level` quantile of
-    Beta(k + 1, n - k). For k = n, the bound is 1.
+    A bound is below p with probability at most `level`. For a count k in `successes`, among n =
+    `trials` trials, it is the 1 - `level` quantile of Beta(k + 1, n - k); for k = n, it is 1.
 
     Examples
     --------

@@ -34,8 +34,7 @@ MAX_PRIME, MAX_WORDS = 1 << 60, 1 << 20
 class ReedSolomon:
     """The words (p(0), ..., p(length - 1)) of all polynomials p of degree < `degree` over F_prime.
 
-    The code has prime^degree words. Two polynomials agree in at most degree - 1 points, so any two
-    words differ in at least length - degree + 1 positions.
+    Any two of the prime^degree words differ in at least length - degree + 1 positions.
 
     Parameters
     ----------
@@ -229,10 +228,9 @@ def marginal_bound(
     """Unconditional lower bound on records for all monotone conjunctions of l = `width` attributes.
 
     For constant l and small enough alpha, the packings of the proof give at least a constant times
-    d / (alpha epsilon) for l = 1 and d = `attributes` (`CodeWords`), and a constant times
-    min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2 (`MarginalBlocks`). The
-    binary codes that are tried have at most 2^14 words, so for large d the result can be smaller.
-    Source: Nikolov 2022, Theorem 25; JL-T25.
+    d / (alpha epsilon) for l = 1 and d = `attributes`, and a constant times
+    min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2; for large d, the codes
+    that are tried can give less. Source: Nikolov 2022, Theorem 25; JL-T25.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
 """Lower bounds for any workload from lines of data sets: choice of the lines and of their steps.
 
 On each of several lines, orthogonal or along single queries, a mechanism must estimate one number.
-`geomdp.bounds.checker.lines` has the proofs and the notation; `Accuracy` finds the numbers lambda_j
-of orthogonal lines. Their frame U = (u_1, ..., u_i) is the polar factor of W D, for
-W = (w_1, ..., w_i) and a diagonal matrix D of weights above 0. With S = (D W^T W D)^(1/2),
-U^T W D = S gives delta_j = S_jj / D_jj, so only inner products of answers are needed.
+`geomdp.bounds.checker.lines` has the proofs and the notation. The frame U = (u_1, ..., u_i) of
+orthogonal lines is the polar factor of W D, for W = (w_1, ..., w_i) and a diagonal matrix D of
+weights above 0. With S = (D W^T W D)^(1/2), U^T W D = S gives delta_j = S_jj / D_jj.
 
 Relatives: Bhaskara-Dadush-Krishnaswamy-Talwar 2012 (volumes in orthogonal subspaces), Acharya-Sun-
 Zhang 2020 (arXiv 2004.06830, a private Assouad lemma), and Nikolov-Tang 2023 (arXiv 2301.13850, all
@@ -77,12 +76,10 @@ LEAST_EIGENVALUE, LENGTH_MARGIN = 1e-9, 5e-10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OrthogonalLines(PairedElements):
-    """Pairs of elements with answers that differ along orthogonal directions.
+    """Pairs x_j, x'_j of elements with answers that differ along orthogonal directions.
 
-    Pair j is x_j and x'_j; `weights` (i,) is the diagonal of D, above 0. There are at most as many
-    pairs as `queries`: the increasing numbers of the queries whose errors are bounded, or None for
-    all k queries. With fewer, only the largest error over them is bounded, and C has their number
-    k' in place of k.
+    `weights` (i,) is the diagonal of D. Of the increasing numbers `queries` only the largest error
+    is bounded, and C has their number k' in place of k; None is for all k queries.
     """
 
     weights: FloatArray
@@ -109,8 +106,7 @@ class OrthogonalLines(PairedElements):
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
         kept = values > LEAST_EIGENVALUE * values[-1]
         inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        # Compute <u_j, w_j> from U = W D S^-1. The ratio S_jj / D_jj is the same number, but the
-        # division would amplify rounding errors for a tiny D_jj.
+        # <u_j, w_j> from U = W D S^-1: to divide S_jj by a tiny D_jj would amplify rounding errors.
         return np.asarray(unit * np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
@@ -232,10 +228,9 @@ def additive_noise_error(
     """A lower bound on the error of additive private noise that is independent of the data.
 
     The bound holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X, and not for
-    answers that are projected or fitted. The privacy of such a mechanism does not depend on n. So
-    if lines exclude an error for some number of records, this number times the error bounds the
-    size of Z. The result, in the units of `orthogonal_lines_error`, is at least the result of that
-    function.
+    answers that are projected or fitted. Their privacy does not depend on n. So if lines exclude an
+    error for some number of records, this number times the error bounds the size of Z. The units
+    are those of `orthogonal_lines_error`, whose result is no larger.
 
     Examples
     --------
@@ -272,8 +267,7 @@ def _plans(workload: Workload, asked: Accuracy) -> tuple[Plan, ...]:
     options |= dict.fromkeys(most, STEPS)
     frames = orthogonal_lines(workload, asked.largest)
     if all(len(lines.lengths) == 1 for lines in frames):
-        # All frames have one line. With one copy, every number of steps up to 40 is tried. For so
-        # few records, the bound is then close to the least error of a private estimate on the line.
+        # For few records, the bound is then close to the least error of an estimate on the line.
         options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
     plans = (
         plan

@@ -37,18 +37,14 @@ ROUNDING = 2.0**-49
 class Packing(PackingFamily):
     """Listed data sets, each a multiset of s elements of a finite list.
 
-    All M means take one sparse product, O(M s k). Distances and separations take O(M^2)
-    comparisons.
-
     Parameters
     ----------
     workload, elements : Workload, (E, ...) array
         The workload Q, with k queries, and records of its universe, one per row.
     datasets : (M, s) array of int
-        Row numbers of `elements`, one for each record; numbers can repeat. If two data sets are
-        equal as multisets, the separation is 0 and the packing proves nothing.
+        Row numbers of `elements`, one for each record; numbers can repeat.
     origin : str
-        How the packing was built, in words. Certificate files contain this text for information.
+        How the packing was built, in words, for certificate files.
 
     Examples
     --------
@@ -148,10 +144,7 @@ class Packing(PackingFamily):
         return self.size - fewest
 
     def separation(self, metric: Metric) -> float:
-        """The least norm of Q(Y_i) - Q(Y_j) over i < j, minus `rounding`; at least 0.
-
-        The result is infinite for one data set. The first call for a metric takes O(M^2 k).
-        """
+        """The least norm of Q(Y_i) - Q(Y_j) over i < j, minus `rounding`; at least 0. O(M^2 k)."""
         if metric not in self._separations:
             self._separations[metric] = self._separation(metric)
         return self._separations[metric]
@@ -191,9 +184,9 @@ class Packing(PackingFamily):
 def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
     """Row numbers of a maximal subset of `points` (N, k) with distances >= `separation`.
 
-    The distances are in the metric's norm. The search starts at the point farthest from the mean,
-    and always adds the point farthest from all chosen before. No subset with distances of at least
-    2 `separation` has more points. Cost: O(N M k) for a subset of M points.
+    The search starts at the point farthest from the mean, and always adds the point farthest from
+    all chosen before. No subset with distances of at least 2 `separation` has more points. Cost:
+    O(N M k) for a subset of M points.
 
     Examples
     --------

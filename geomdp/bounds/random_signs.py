@@ -215,9 +215,8 @@ def random_sign_bound(
 
     The data sets of the proof are single elements, and Reed-Solomon sets of growing size. Under the
     conditions of the theorem, the bound is at least a constant times min{k / (alpha epsilon),
-    sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}. For N above 2^60, or if the theorem
-    needs sets of more than 2^20 elements, it can be smaller. Source: Nikolov 2022, Theorem 24;
-    JL-T24.
+    sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}, if N is at most 2^60 and sets of 2^20
+    elements are enough. Source: Nikolov 2022, Theorem 24; JL-T24.
 
     Parameters
     ----------

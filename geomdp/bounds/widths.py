@@ -98,11 +98,11 @@ class InstanceOptimality:
 def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> InstanceOptimality:
     """Chaining and packing bounds at the scales between the diameter of the answers and alpha.
 
-    Distances of answers are l2 distances divided by sqrt(k), and D is their diameter. A net is a
-    set of answers at least alpha apart; its width is w. The result has the `scales`; `width`, an
-    explicit bound on w / sqrt(k); `upper`, the bound w^2 / (k alpha^2 epsilon) on the sample
-    complexity up to constants that Lemma 26 leaves open; `lower`, the best packing bound (sc >
-    lower at error alpha / 4); and `limit`, an explicit bound on `upper` in terms of `lower` and D.
+    Distances are l2 distances of answers divided by sqrt(k), D is the diameter, and w the width of
+    a net: answers at least alpha apart. The result has the `scales`; `width`, an explicit bound on
+    w / sqrt(k); `upper`, a bound on the sample complexity up to constants that Lemma 26 leaves
+    open; `lower`, the best packing bound (sc > lower at error alpha / 4); and `limit`, an explicit
+    bound on `upper` in terms of `lower` and D.
 
     Cost: for a net of M points, M passes over the answers at O(N k) each, and O(M^2 k) per scale.
     Source: Nikolov 2022, Lemmas 26 and 27, Theorem 4; JL-L7, JL-L26, JL-L27, JL-T4.

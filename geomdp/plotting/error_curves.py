@@ -233,9 +233,8 @@ def error_curve(
     """Draw the error against the number n of records for every mechanism that applies.
 
     Curves are predictions, made without records. Dashed curves belong to mechanisms with a
-    heuristic sampler, which have no guarantee. The shaded errors are proved to be out of reach:
-    every mechanism with the guarantee `privacy` has, on some data set of n records, at least the
-    error at the upper edge. If there are none, the legend says so.
+    heuristic sampler, which have no guarantee. The shaded errors are proved to be out of reach of
+    every mechanism with the guarantee `privacy`. If there are none, the legend says so.
 
     Parameters
     ----------
