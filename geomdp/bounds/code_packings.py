@@ -265,9 +265,10 @@ def _code_words(attributes: int) -> Iterator[CodeWords]:
 
 def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[MarginalBlocks]:
     """Blocks for all combinations of part size, binary code, number of tuples and degree to try."""
-    for part in _parts(attributes, width):
+    for part in (1 << i for i in range(1, attributes.bit_length())):
         rest = attributes - (width - 1) * part
-        for code in _codes(rest):
+        # A code needs two attributes.
+        for code in _codes(rest) if rest >= 2 else ():
             symbols, each = prime_at_most(code.count), rest // code.length
             if symbols < each:
                 continue
@@ -276,12 +277,6 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
                 for degree in _degrees(length * each):
                     functions = ReedSolomon(symbols, length * each, degree)
                     yield MarginalBlocks(attributes, width, part, code, functions)
-
-
-def _parts(attributes: int, width: int) -> list[int]:
-    """Powers of two d' >= 2 to try; at least two attributes are left for the last part."""
-    powers = (1 << i for i in range(1, attributes.bit_length()))
-    return [part for part in powers if attributes - (width - 1) * part >= 2]
 
 
 def _codes(attributes: int) -> Iterator[LinearCode]:

@@ -116,7 +116,7 @@ class Accuracy:
 
 # Pure privacy: a prior and allowances.
 
-#: Smooth priors that are tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a).
+#: Smooth priors that are tried: `sine_weights`, as pairs (power, a).
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
 #: Distance between points y for squared errors, smaller for large epsilon.
 SPACING = 0.02
@@ -176,13 +176,19 @@ def private_line(steps: int, epsilon: float, moment: int) -> Line:
     elif (optimal := best_prior(steps, epsilon, moment)) is not None:
         found.append(_corrected(*optimal, epsilon, moment, spacing))
     for power, inset in PRIORS:
-        weights = np.sin(np.pi * (np.arange(steps + 1) + inset) / (steps + 2 * inset)) ** power
+        weights = sine_weights(steps + 1, power, inset)
         prior = weights / weights.sum()
         # The largest lambda, rounded down, for which lambda `prior` are allowances.
         ratio = _least_ratio(prior[:, None] * _losses(steps, moment, spacing), prior, epsilon)
         risk = ratio * (1 - RISK_MARGIN) if ratio > 0 else ratio
         found.append(_line(prior, risk * prior, spacing))
     return max(found, key=lambda line: line.risk)
+
+
+def sine_weights(count: int, power: float, inset: float) -> FloatArray:
+    """sin(pi (t + a) / (count - 1 + 2 a))^power for t < `count` and a = `inset`."""
+    angles = np.pi * (np.arange(count) + inset) / (count - 1 + 2 * inset)
+    return np.asarray(np.sin(angles) ** power)
 
 
 def _corrected(
@@ -399,7 +405,7 @@ def _loss_of_binary_answers(divergence: float) -> float:
 # zCDP: differences (the argument "differences" of the checker). For large T, slowly varying c and
 # small b^2 rho, the bound is close to the variance 1 / (2 rho) of Gaussian noise.
 
-#: Profiles c that are tried: powers of sin(pi (t + a) / (T - 1 + 2 a)), as pairs (power, a).
+#: Profiles c that are tried: `sine_weights`, as pairs (power, a).
 PROFILES = ((0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (0.75, 1.0), (1.0, 2.0))
 #: Relative margin for the rounding errors of the two sums.
 SMOOTH_MARGIN = 1e-12
@@ -419,8 +425,7 @@ def smooth_line(steps: int, rho: float) -> Line:
     assert 2 * rho <= MOST_DIVERGENCE
     kappa, found = math.expm1(2 * rho), []
     for power, inset in PROFILES:
-        angles = np.pi * (np.arange(steps) + inset) / (steps - 1 + 2 * inset)
-        weights = np.sin(angles) ** power
+        weights = sine_weights(steps, power, inset)
         before, after = np.append(0.0, weights), np.append(weights, 0.0)
         roots = np.sqrt((after - before) ** 2 + kappa * before**2)
         risk = float((weights.sum() / roots.sum()) ** 2) * (1 - SMOOTH_MARGIN)

@@ -34,7 +34,7 @@ from geomdp.bounds.certificates import (
     listing_document,
     rungs_of_plans,
 )
-from geomdp.bounds.count_risks import LONGEST, MOST_EPSILON, MOST_STEP, Accuracy
+from geomdp.bounds.count_risks import LONGEST, MOST_EPSILON, MOST_STEP, Accuracy, sine_weights
 from geomdp.bounds.packings import elements_or_sample, growing_sizes
 from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.privacy import Adjacency, Privacy
@@ -564,8 +564,8 @@ POWERS = (0.0, 1.0, 1.5, 2.0, 4.0)
 
 def smooth_priors(steps: int) -> list[FloatArray]:
     """Priors on {0, ..., T} for T = `steps`."""
-    heights = np.sin(np.pi * (np.arange(steps + 1) + 1) / (steps + 2))
-    return [heights**power / (heights**power).sum() for power in POWERS]
+    found = [sine_weights(steps + 1, power, 1.0) for power in POWERS]
+    return [weights / weights.sum() for weights in found]
 
 
 def least_tails(prior: FloatArray, epsilon: float) -> FloatArray:

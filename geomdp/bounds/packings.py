@@ -350,29 +350,25 @@ class _Search:
         return single_elements(self.workload, self.elements, rows, "search over elements")
 
     def all_multisets(self) -> list[Packing]:
-        """Packings of growing size, until `PATIENCE` sizes in a row exclude nothing more."""
+        """Packings of 2, 3, 4, 6, ... records that random multisets can separate, until `PATIENCE`
+        sizes in a row exclude nothing more.
+        """
         found: list[Packing] = []
         furthest, misses = 0, 0
-        for size in self.sizes():
-            found.append(self.multisets(size))
-            reach = excluded_records(found[-1], self.problem)
-            misses = 0 if reach > furthest else misses + 1
-            furthest = max(furthest, reach)
-            if misses == PATIENCE:
-                break
-        return found
-
-    def sizes(self) -> list[int]:
-        """Sizes 2, 3, 4, 6, 8, 11, ... at which random multisets can exclude a record."""
-        if len(self.elements) >= self.effort.pool:
-            return []
         spread = self.problem.metric.norm(self.answers - self.answers.mean(axis=0))
-        variance = float((spread**2).mean())
         # The answers of two random multisets are about sqrt(2 / s) standard deviations apart, and
         # up to s replacements turn one into the other.
-        room = 2 * variance / self.problem.required_separation**2
+        room = 2 * float((spread**2).mean()) / self.problem.required_separation**2
         reach = reachable_distance(math.log(self.effort.datasets - 1), self.problem)
-        return [size for size in growing_sizes(LARGEST_SIZE) if 2 <= size <= min(room, reach)]
+        few = len(self.elements) < self.effort.pool
+        for size in growing_sizes(LARGEST_SIZE)[1:] if few else []:
+            if size > min(room, reach) or misses == PATIENCE:
+                break
+            found.append(self.multisets(size))
+            last = excluded_records(found[-1], self.problem)
+            misses = 0 if last > furthest else misses + 1
+            furthest = max(furthest, last)
+        return found
 
     def multisets(self, size: int) -> Packing:
         """A packing of data sets of `size` records from a random pool, improved by exchanges."""
