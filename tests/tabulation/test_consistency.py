@@ -8,7 +8,6 @@ import pytest
 import scipy.optimize
 
 import geomdp as gd
-from geomdp.data.schema import Table
 from geomdp.mechanisms import JL, Laplace, Projected
 from geomdp.mechanisms.base import answer_hull
 from geomdp.privacy import Adjacency
@@ -17,25 +16,14 @@ from geomdp.tabulation.consistency import MAX_ELEMENTS, Form, LocalPolytope, fit
 from geomdp.tabulation.tasks import task_of
 from geomdp.workloads import ChosenTables, MarginalTables
 from tests.projection_gaps import recorded_gaps
+from tests.tabulation.cases import LEVELS, SCHEMA, N, frame_of, tables_of
 
-SCHEMA = gd.data.Schema.from_dict(
-    {"region": ["north", "south", "east"], "smoker": bool, "retired": bool}
-)
-
-N = 60
 FEW = {"epsilon": 0.2, "mechanism": Laplace, "rng": 1}  # the noise is far larger than one record
 
 
 @pytest.fixture(scope="module")
 def frame():
-    rng = np.random.default_rng(1)
-    return pd.DataFrame(
-        {
-            "region": rng.choice(["north", "south", "east"], N),
-            "smoker": rng.random(N) < 0.1,
-            "retired": rng.random(N) < 0.3,
-        }
-    )
+    return frame_of(1)
 
 
 def margins_agree(result):
@@ -179,7 +167,6 @@ def test_largest_remainders_are_rounded_up():
 # --- the nearest tables --------------------------------------------------------------------------
 
 REPLACE = Adjacency.REPLACE_ONE
-LEVELS = {"a": 2, "b": 3, "c": 4, "d": 2}
 CASES = {
     "pairs": (tuple(itertools.combinations("abcd", 2)), None),
     "triples": (tuple(itertools.combinations("abcd", 3)), None),
@@ -187,12 +174,6 @@ CASES = {
         (("a", "b", "c"), ("c", "d"), ("b",), ("b", "d")), (1.0, 0.25, 5.0, 2.0)
     ),
 }  # fmt: skip
-
-
-def tables_of(levels, crossed):
-    return [
-        Table(names, tuple(tuple(map(str, range(levels[n]))) for n in names)) for names in crossed
-    ]
 
 
 class Case:

@@ -12,15 +12,14 @@ import scipy.stats
 
 import geomdp as gd
 from geomdp._numerics.randomness import PUBLIC_SEED
-from geomdp.data.schema import Table
 from geomdp.mechanisms import Laplace, Projected
 from geomdp.tabulation import consistency, entropic
 from geomdp.tabulation.consistency import Consistency, Form
 from geomdp.tabulation.entropic import Fits, JointTables, Tree, cost_of, fit
 from geomdp.tabulation.tasks import task_of
 from tests.stats import LEVEL, binomial_agrees
+from tests.tabulation.cases import LEVELS, SCHEMA, N, frame_of, tables_of
 
-LEVELS = {"a": 2, "b": 3, "c": 4, "d": 2}
 CASES = {
     "pairs": (tuple(itertools.combinations("abcd", 2)), (1.0,) * 6),
     "apart, weighted": ((("a", "b"), ("b",), ("c", "d"), ("d",)), (1.0, 0.5, 3.0, 2.0)),
@@ -31,9 +30,7 @@ CASES = {
 
 class Case:
     def __init__(self, crossed, weights):
-        self.tables = [
-            Table(t, tuple(tuple(map(str, range(LEVELS[c]))) for c in t)) for t in crossed
-        ]
+        self.tables = tables_of(LEVELS, crossed)
         self.weights = weights
         self.joint = JointTables(self.tables, weights)
         names = [name for name in LEVELS if any(name in table for table in crossed)]
@@ -179,23 +176,8 @@ def test_the_prior_of_a_tree_of_columns_is_that_tree(edges):
 
 # --- releases -----------------------------------------------------------------------------------
 
-SCHEMA = gd.data.Schema.from_dict(
-    {"region": ["north", "south", "east"], "smoker": bool, "retired": bool}
-)
-N = 60
 REPLACE = gd.Adjacency.REPLACE_ONE
 TASK = task_of(SCHEMA, ["marginals:2"])
-
-
-def frame_of(seed):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "region": rng.choice(["north", "south", "east"], N),
-            "smoker": rng.random(N) < 0.1,
-            "retired": rng.random(N) < 0.3,
-        }
-    )
 
 
 def mechanism(epsilon=1.0):

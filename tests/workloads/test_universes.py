@@ -128,12 +128,6 @@ def test_every_accepted_row_is_in_the_ball_exactly(d: int) -> None:
     assert same == [exact_square(row) <= 1 for row in read]
 
 
-def test_exact_unit_vectors_are_left_alone() -> None:
-    rows = np.array([[1.0, 0, 0, 0], [0.5, -0.5, 0.5, -0.5], [0, 0, -1, 0]])
-    np.testing.assert_array_equal(UnitBall(4).validate(rows), rows)
-    SymmetricCube(2).validate(np.array([[-1.0, 1.0]]))
-
-
 def test_frames():
     expected = [[3, 0, 2], [1, 1, 0]]
     np.testing.assert_array_equal(COLUMNS.validate(FRAME), expected)
