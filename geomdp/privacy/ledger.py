@@ -48,14 +48,12 @@ class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public na
     Examples
     --------
     >>> import geomdp as gd
-    >>> ledger = gd.Ledger(gd.PureDP(1.0))
-    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(0.7))
-    >>> spend = ledger.spend(mechanism.guarantee, "first histogram")
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(1.5))
     >>> try:
-    ...     ledger.spend(mechanism.guarantee, "second histogram")
+    ...     gd.Ledger(gd.PureDP(1.0)).spend(mechanism.guarantee, "histogram")
     ... except gd.BudgetExhausted as refusal:
     ...     print(refusal)
-    second histogram (0.7-DP) does not fit: budget 1-DP, 1 spend so far, left is epsilon 0.3 of 1
+    histogram (1.5-DP) does not fit: budget 1-DP, 0 spends so far, left is epsilon 1 of 1
     """
 
 

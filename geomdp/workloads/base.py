@@ -200,11 +200,8 @@ class DenseQuery:
     --------
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> query = gd.workloads.DenseQuery(np.array([0.0, 0.5, 1.0]))
-    >>> counts = query.tally(np.array([0, 1, 1, 2]))
-    >>> counts
-    array([1, 2, 1])
-    >>> query.total(counts)
+    >>> query = gd.workloads.DenseQuery([0.0, 0.5, 1.0])
+    >>> query.total(query.tally(np.array([0, 1, 1, 2])))
     2.0
     """
 
@@ -249,8 +246,7 @@ class SparseQuery:
     --------
     >>> import geomdp as gd
     >>> query = gd.workloads.SparseQuery.from_mapping({"north": 1.0, "south": 0.5})
-    >>> counts = query.tally(["north", "south", "west", "north"])
-    >>> query.total(counts)
+    >>> query.total(query.tally(["north", "south", "west", "north"]))
     2.5
     """
 

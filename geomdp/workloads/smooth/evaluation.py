@@ -297,9 +297,9 @@ class Truncation(Filter):
 
     Examples
     --------
-    >>> import geomdp as gd
-    >>> gd.workloads.smooth.Truncation().weights(5, 1)
-    array([1., 1., 1., 1., 1.])
+    >>> from geomdp.workloads import smooth
+    >>> smooth.Truncation().weights(3, 1)
+    array([1., 1., 1.])
     """
 
     def weights(self, size: int, dimension: int) -> FloatArray:
@@ -315,20 +315,13 @@ class Jackson(Filter):
     the coefficients are at most 2^((K + 1) d) B. For the degrees t that noise allows, truncation is
     usually far more accurate.
 
-    Parameters
-    ----------
-    smoothness : int
-        Order K of the operator, from 1 to 30.
-
-    References
-    ----------
-    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK.
+    The order K = `smoothness` is from 1 to 30. Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula
+    sheet SM-JK.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> np.round(gd.workloads.smooth.Jackson(2).weights(5, 1), 4)
+    >>> from geomdp.workloads import smooth
+    >>> smooth.Jackson(2).weights(5, 1).round(4)
     array([1.  , 1.4 , 0.9 , 0.15, 0.  ])
     """
 
@@ -376,18 +369,13 @@ class Shrinkage(Filter):
     ----------
     noise_std : (t,) * d array
         s_m >= 0: standard deviations of the noise on the moments, which are means over records.
-    n : int
-        Public number of records.
-    decay : float
-        a >= 0, the assumed smoothness of the density; 0 for arbitrary data.
+    n, decay : int, float
+        Public number of records, and a >= 0, the assumed smoothness; 0 for arbitrary data.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> noise = np.full(5, 0.1)
-    >>> shrinkage = gd.workloads.smooth.Shrinkage(noise, n=1000)
-    >>> np.round(shrinkage.weights(5, 1), 4)
+    >>> from geomdp.workloads import smooth
+    >>> smooth.Shrinkage([0.1] * 5, n=1000).weights(5, 1).round(4)
     array([0.9901, 0.9804, 0.9804, 0.9804, 0.9804])
     """
 

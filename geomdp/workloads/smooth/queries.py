@@ -66,14 +66,11 @@ class StatedSmoothness(SmoothQuery):
 
     Parameters
     ----------
-    function : callable
+    function, d : callable, int
         The function f, which takes points (n, d) and returns values (n,).
-    d : int
-        Number of variables.
-    smoothness : int
-        Largest order K of the bounded derivatives, from 1 to 60.
-    bound : float
-        The bound B of `SmoothQuery`, which is not checked: a wrong one makes error bounds wrong.
+    smoothness, bound : int, float
+        Largest order K of the bounded derivatives, from 1 to 60, and the bound B of `SmoothQuery`,
+        which is not checked: a wrong one makes error bounds wrong.
 
     Examples
     --------
@@ -187,19 +184,16 @@ class GaussianMixture(ClosedForm):
 
     Parameters
     ----------
-    centres : (c, d) array
-        Centres c_j. They can lie outside the cube [-1, 1]^d of the records.
-    weights : (c,) array
-        Weights w_j, of any sign.
+    centres, weights : (c, d) array, (c,) array
+        Centres c_j, anywhere in R^d, and weights w_j, of any sign.
     bandwidth : float
         Bandwidth h from 1e-150 to 1e150, in the units of the cube.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> query = gd.workloads.smooth.GaussianMixture([[0.2, -0.5]], [1.0], bandwidth=0.4)
-    >>> np.round(query([[0.2, -0.5], [0.6, -0.5]]), 4)
+    >>> query([[0.2, -0.5], [0.6, -0.5]]).round(4)
     array([1.    , 0.6065])
     >>> round(query.derivative_bound(1), 4)
     1.5163
@@ -242,10 +236,8 @@ class Polynomial(ClosedForm):
 
     Parameters
     ----------
-    exponents : (c, d) array
-        Exponents e_ji of each monomial j: whole numbers, at least 0.
-    coefficients : (c,) array
-        Coefficients a_j.
+    exponents, coefficients : (c, d) array, (c,) array
+        Exponents e_ji, whole numbers of at least 0, and coefficients a_j.
 
     Examples
     --------
@@ -284,21 +276,13 @@ class Logistic(ClosedForm):
     """A logistic score f(x) = 1 / (1 + exp(-<w, x> - b)).
 
     |D^k f| <= (max_i |w_i|)^|k| s_|k|, where s_j bounds the j-th derivative of the logistic
-    function.
-
-    Parameters
-    ----------
-    weights : (d,) array
-        Weights w.
-    bias : float
-        Bias b.
+    function. `weights` (d,) are w, and `bias` is b.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> query = gd.workloads.smooth.Logistic([3.0, 0.0], bias=-0.5)
-    >>> np.round(query([[0.0, 1.0], [1.0, 0.0]]), 4)
+    >>> query([[0.0, 1.0], [1.0, 0.0]]).round(4)
     array([0.3775, 0.9241])
     """
 
@@ -321,21 +305,15 @@ class Logistic(ClosedForm):
 class Waves(ClosedForm):
     """Plane waves f(x) = sum_j a_j cos(<w_j, x> + p_j).
 
-    Means of waves are characteristic functions. |D^k f| <= sum_j |a_j| (max_i |w_ji|)^|k|.
-
-    Parameters
-    ----------
-    frequencies : (c, d) array
-        Frequencies w_j, in radians per unit length.
-    amplitudes, phases : (c,) array
-        Amplitudes a_j, and phases p_j in radians.
+    |D^k f| <= sum_j |a_j| (max_i |w_ji|)^|k|, for `frequencies` w_j (c, d), in radians per unit
+    length, `amplitudes` a_j (c,), and `phases` p_j (c,) in radians.
 
     Examples
     --------
     >>> import numpy as np
     >>> import geomdp as gd
     >>> query = gd.workloads.smooth.Waves([[np.pi, 0.0]], [1.0], [0.0])
-    >>> np.round(query([[0.0, 0.5], [1.0, 0.5]]), 4)
+    >>> query([[0.0, 0.5], [1.0, 0.5]])
     array([ 1., -1.])
     """
 
@@ -368,16 +346,15 @@ class SoftRange(ClosedForm):
     Parameters
     ----------
     low, high : (d,) array
-        Ends l_i < u_i of the sides. They can lie outside the cube [-1, 1]^d of the records.
+        Ends l_i < u_i of the sides, anywhere in R^d.
     width : float
         Width h > 0 of the edges, in the units of the cube.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> query = gd.workloads.smooth.SoftRange(low=[-0.5], high=[0.5], width=0.05)
-    >>> np.round(query([[0.0], [0.5], [1.0]]), 3)
+    >>> query([[0.0], [0.5], [1.0]]).round(3)
     array([1. , 0.5, 0. ])
     """
 
