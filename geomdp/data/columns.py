@@ -61,24 +61,18 @@ class _Declaration:
             raise ValueError(f"column {name!r}: either drafted or confirmed can be true, not both")
         given = getattr(self, "missing_texts", ())
         if not _is_list(given) or not all(isinstance(t, str) and is_shown(t) for t in given):
-            raise ValueError(
-                f"column {name!r}: missing_texts must be a list of texts, got {given!r}"
-            )
+            what = f"column {name!r}: missing_texts"
+            raise ValueError(f"{what} must be a list of texts, got {given!r}")
         if given:
-            both = sorted(set(given) & set(getattr(self, "categories", ())))
-            if both:
+            if both := sorted(set(given) & set(getattr(self, "categories", ()))):
                 raise ValueError(f"column {name!r}: {both} are missing_texts and categories")
             object.__setattr__(self, "missing", True)
             object.__setattr__(self, "missing_texts", tuple(given))
         decimal, thousands = getattr(self, "decimal", "."), getattr(self, "thousands", "")
-        if decimal not in (".", ",") or thousands not in THOUSANDS:
+        if decimal not in (".", ",") or thousands not in THOUSANDS or decimal == thousands:
             raise ValueError(
-                f"column {name!r}: decimal must be '.' or ',' and thousands one of {THOUSANDS}, "
-                f"got {decimal!r} and {thousands!r}"
-            )
-        if decimal == thousands:
-            raise ValueError(
-                f"column {name!r}: decimal and thousands must differ, both are {decimal!r}"
+                f"column {name!r}: decimal must be '.' or ',', thousands one of {THOUSANDS}, "
+                f"and they must differ, got {decimal!r} and {thousands!r}"
             )
 
     def to_dict(self) -> dict[str, object]:
@@ -109,9 +103,10 @@ class CategoricalColumn(_Declaration):
     Parameters
     ----------
     name : str
-        Name of the column in the records, not empty.
+        Name of the column in the records: not empty, and like all texts here without control
+        characters (``ValueError``).
     categories : sequence of str or int
-        All categories: at least 1, all different. They are stored as texts.
+        All categories: at least 1, all different (with `loose`, but for blanks and case).
     other : bool
         If True, all values that are not listed share one code, which follows the codes of the
         categories. If False, such a value is an error.
@@ -125,18 +120,10 @@ class CategoricalColumn(_Declaration):
         Whether the declaration was read from the records, so that a release has no privacy claim;
         whether it was drafted, and the curator then stated that it is public.
 
-    Raises
-    ------
-    ValueError
-        If the name is empty, there are no categories, or two labels are equal (with `loose`, up to
-        blanks and case); if a category is neither text nor a whole number; if the name or a
-        category has a control character.
-
     Examples
     --------
     >>> import geomdp as gd
-    >>> column = gd.data.CategoricalColumn("region", ["north", "south"], missing=True)
-    >>> column.labels
+    >>> gd.data.CategoricalColumn("region", ["north", "south"], missing=True).labels
     ('north', 'south', '(missing)')
     """
 
@@ -217,19 +204,18 @@ class BooleanColumn(_Declaration):
 class NumericColumn(_Declaration):
     """A column of numbers in bins: x has code i if e_i <= x < e_(i+1), for edges e_0 < ... < e_k.
 
-    The value e_k is in the last bin. A value below e_0 or above e_k is an error. ``ValueError`` for
-    fewer than 2 edges, edges that are not finite and increasing, or a name that is not valid.
+    The value e_k is in the last bin. A value below e_0 or above e_k is an error.
 
     Parameters
     ----------
     name, edges : str, sequence of float
-        Name, and edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. The edges must
-        come from public knowledge, not from the records.
+        Name, and edges e_0 < e_1 < ... < e_k, k >= 1, finite, in the units of the column, from
+        public knowledge and not from the records.
     missing, missing_texts : bool, sequence of str
         As for `CategoricalColumn`.
     decimal, thousands : str
-        How texts write numbers: the decimal mark, ``"."`` or ``","``, and the mark between
-        thousands, one of `THOUSANDS`. A text has all marks between its thousands, or none.
+        The decimal mark, ``"."`` or ``","``, and the mark between thousands, one of `THOUSANDS`; a
+        text has all marks between its thousands, or none.
     drafted, confirmed : bool
         As for `CategoricalColumn`.
 
@@ -274,15 +260,15 @@ class RealColumn(_Declaration):
     """A column of real numbers with public bounds, mapped to [-1, 1].
 
     x becomes 2 (x - low) / (high - low) - 1. If `clip` is False, a value outside the bounds is an
-    error. ``ValueError`` unless the bounds are two finite numbers, low < high, with a finite
-    difference, and the name is valid.
+    error.
 
     Parameters
     ----------
     name, bounds : str, sequence of float
-        Name, and (low, high), low < high, in the units of the column, from public knowledge.
+        Name, and (low, high), finite, low < high, in the units of the column, from public
+        knowledge.
     clip : bool
-        If True, a finite value outside the bounds is moved to the nearest bound. Answers are then
+        If True, a finite value outside the bounds is moved to the nearest bound, and answers are
         about the clipped values.
     decimal, thousands, drafted, confirmed : str, str, bool, bool
         As for `NumericColumn`.
@@ -353,8 +339,7 @@ class DateColumn(_Declaration):
 
     Records hold dates, times with a date, or texts. A text is a day by ISO 8601, such as
     "2024-02-29", which a time may follow, or three numbers in the declared order with "/", "-", "."
-    or a blank between them, of which the year has four digits. ``ValueError`` unless the days are
-    two days in order, the name is valid, and `by` and `order` are among the words below.
+    or a blank between them, of which the year has four digits.
 
     Parameters
     ----------
@@ -441,10 +426,8 @@ class SkippedColumn(_Declaration):
 
     Parameters
     ----------
-    name : str
-        As for `CategoricalColumn`.
-    reason : str
-        Why it is skipped, in words, without control characters (``ValueError``).
+    name, reason : str
+        As for `CategoricalColumn`; why it is skipped, in words.
 
     Examples
     --------
@@ -480,12 +463,10 @@ class CsvFormat:
     Examples
     --------
     >>> import geomdp as gd
-    >>> columns = {"sex": {"categories": ["f", "m"]}}
-    >>> form = {"separator": ";", "encoding": "latin-1"}
-    >>> gd.data.Schema.from_dict(
-    ...     {"format": "geomdp schema", "version": 2, "csv": form, "columns": columns}
-    ... ).csv
-    CsvFormat(separator=';', encoding='latin-1')
+    >>> form = gd.data.CsvFormat(separator=";", encoding="latin-1")
+    >>> columns = [gd.data.BooleanColumn("smoker")]
+    >>> gd.data.Schema(columns, csv=form).to_dict()["csv"]
+    {'separator': ';', 'encoding': 'latin-1'}
     """
 
     separator: str = ","

@@ -20,7 +20,7 @@ missing            none: NULL, NaN, None, NaT and NA, and an empty field of a CS
 A column of numbers with bins or bounds takes whole and other numbers as they are. A whole number in
 a column of floats may have been rounded by the program that wrote it, if it is so large that floats
 no longer tell it from its neighbours. Such a number is an error in a categorical column. An error
-counts bad values and names the first rows (from 0 over all chunks), but never shows a value.
+counts the bad values of a chunk and names the first rows (from 0 over all chunks), and no value.
 """
 
 from __future__ import annotations
@@ -78,8 +78,6 @@ if TYPE_CHECKING:
 
 #: Notes which values (n,) of a column are bad, what they must be, and the remedy.
 Note: TypeAlias = Callable[..., None]
-#: Number of chunks that are searched for more bad values after the first chunk with one.
-SEARCHED = 16
 #: A whole number written as a decimal fraction, such as "3.0". Some programs write 3 so.
 WHOLE_FRACTION = re.compile(r"-?[0-9]+\.0*")
 #: Marks of values without a code. Codes are 0 or larger.
@@ -103,8 +101,7 @@ MARKS_REMEDY = f'add "decimal" and "thousands" for texts such as 1.234,50; {TEXT
 def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
     """Encode records for `universe`, chunk by chunk. A chunk is read only when it is needed.
 
-    The code of a record depends on this record and on the schema alone. The guide's page "From the
-    file to the answer" has the rules.
+    The code of a record depends on this record and on the schema alone.
 
     =====================  ====================================================================
     universe               columns of the schema that are used
@@ -137,12 +134,9 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     ------
     ValueError
         At the call, if the schema was drafted from records or does not fit the universe. While
-        chunks are read, with rows and columns, if a value does not fit its column: an unknown
-        category, a missing value that is not declared, a text that is not a number, a number
-        outside the edges, or outside bounds without clipping, or a float in a categorical column
-        that may be a rounded whole number; or if a record has a combination of levels that is
-        declared impossible. Also if a chunk cannot be read, is not a table, does not have each
-        column once, or has one of a type without texts, such as lists.
+        chunks are read, with rows and columns, if a value does not fit its column or a record is
+        declared impossible; also if a chunk is not a table, does not have each column once, or has
+        one of a type without texts, such as lists.
 
     Examples
     --------
@@ -163,13 +157,14 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
 def column_codes(
     batches: Iterable[pa.RecordBatch], columns: Sequence[Column | SkippedColumn], tables: Forbidden
 ) -> Iterator[list[npt.NDArray[Any]]]:
-    """For each batch, the codes, scaled values or texts (n,) of `columns`. After the first fault,
-    `SEARCHED` more batches are searched before the error of `BadValues`.
+    """For each batch, the codes, scaled values or texts (n,) of `columns`; an error has all faults
+    of one batch.
     """
-    first_row, searched, bad, broken = 0, 0, BadValues(), BadValues()
+    first_row = 0
     known = {column.name for column in columns}
     tables = {names: table for names, table in tables.items() if {*names} <= known}
     for batch in batches:
+        bad = BadValues()
         values = [
             _readable(batch.column(i), column, first_row, bad) for i, column in enumerate(columns)
         ]
@@ -177,16 +172,11 @@ def column_codes(
             codes: dict[str, Any] = {c.name: v for c, v in zip(columns, values, strict=True)}
             for names, table in tables.items():
                 found, said = table[tuple(codes[name] for name in names)], "possible by the schema"
-                broken.add(" x ".join(names), first_row, found, said, POSSIBLE_REMEDY)
+                bad.add(" x ".join(names), first_row, found, said, POSSIBLE_REMEDY)
+        if bad:
+            raise bad.error()
         first_row += batch.num_rows
-        if not bad and not broken:
-            yield values
-        elif searched == SEARCHED:
-            raise (bad or broken).error(more=True)
-        else:
-            searched += 1
-    if bad or broken:
-        raise (bad or broken).error()
+        yield values
 
 
 @dataclass(frozen=True)
@@ -221,27 +211,10 @@ class Read:
 def _readable(
     values: pa.Array, column: Column | SkippedColumn, first_row: int, bad: BadValues
 ) -> npt.NDArray[Any]:
-    """The result of `column_values`, or an error that names the row and quotes no value."""
-    failure = f"column {column.name!r} cannot be read"
-
-    def read(low: int, high: int, noted: BadValues) -> npt.NDArray[Any]:
-        part = values.slice(low, high - low)
-        return without_values(lambda: column_values(part, column, first_row, noted), failure)
-
-    low, high = 0, len(values)
-    try:
-        return read(low, high, bad)
-    except RecordsError as error:
-        message = str(error)
-    # Every value is encoded by itself, so halving the values finds the first one that fails.
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            read(low, middle, BadValues())
-            low = middle
-        except RecordsError as error:
-            high, message = middle, str(error)
-    raise RecordsError(f"row {first_row + low}, {message}")
+    """The result of `column_values`, or an error that names the column and quotes no value."""
+    rows = f"rows {first_row} to {first_row + len(values) - 1}"
+    failure = f"column {column.name!r} cannot be read in {rows}"
+    return without_values(lambda: column_values(values, column, first_row, bad), failure)
 
 
 def column_values(
@@ -488,8 +461,6 @@ def columns_for(universe: Universe, schema: Schema) -> tuple[Column | JoinedColu
                 _with_levels(joined.get(name) or schema.column(name), levels)
                 for name, levels in universe.columns.items()
             )
-        case BooleanCube(d=d) if len(schema.columns) == d:
-            return tuple(_with_levels(column, 2) for column in schema.columns)
         case FiniteUniverse(N=size):
             if schema.real_columns:
                 names = [column.name for column in schema.real_columns]
@@ -501,17 +472,18 @@ def columns_for(universe: Universe, schema: Schema) -> tuple[Column | JoinedColu
                     f"{list(schema.names)}; there are {combinations} combinations"
                 )
             return schema.columns
-        case SymmetricCube(d=d) | UnitBall(d=d) if len(schema.columns) == d:
+        case BooleanCube(d=d) | SymmetricCube(d=d) | UnitBall(d=d):
+            if len(schema.columns) != d:
+                raise ValueError(
+                    f"{universe!r} must have one dimension per column of the schema, "
+                    f"which has {len(schema.columns)}"
+                )
+            if isinstance(universe, BooleanCube):
+                return tuple(_with_levels(column, 2) for column in schema.columns)
             if schema.discrete_columns:
                 raise ValueError(f"{universe!r} takes real columns only, not {list(schema.levels)}")
             return schema.columns
-        case BooleanCube() | SymmetricCube() | UnitBall():
-            raise ValueError(
-                f"{universe!r} must have one dimension per column of the schema, "
-                f"which has {len(schema.columns)}"
-            )
-        case _:
-            raise ValueError(f"records cannot be encoded for {universe!r}")
+    raise ValueError(f"records cannot be encoded for {universe!r}")
 
 
 def _with_levels(column: Column | JoinedColumn, levels: int) -> Column | JoinedColumn:

@@ -94,8 +94,7 @@ def read_chunks(
 
     CSV (``.csv``, ``.csv.gz``) has one header line. **All values are texts**, because types found
     from the values would let one record change the others. An empty field is a missing value, and a
-    blank line a row of them; any other field, such as "NA", is a text. Parquet (``.parquet``) keeps
-    the types of the file. A file without rows has no chunks.
+    blank line a row of them. Parquet (``.parquet``) keeps the types of the file.
 
     Parameters
     ----------
@@ -111,11 +110,11 @@ def read_chunks(
     FileNotFoundError
         If there is no such file.
     ValueError
-        At the call, if `rows` is below 1, the ending is unknown, the header cannot be read, a name
-        in the header is empty or repeated, or `columns` is no list of different names in the
-        header. While chunks are read, if the file is malformed, with the row and what is wrong: too
-        few or too many fields, a quotation mark that does not enclose a whole field, a carriage
-        return without a line feed, or bytes outside the encoding.
+        At the call, if `rows` is below 1, the ending is unknown, a name in the header is empty or
+        repeated, or `columns` is no list of different names in the header. While chunks are read,
+        if the file is malformed, with the row and what is wrong: too few or too many fields, a
+        quotation mark that does not enclose a whole field, a carriage return without a line feed,
+        or bytes outside the encoding.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class _Fault:
 
 @dataclass
 class BadValues:
-    """The bad values found so far. An error has one line for each kind of fault of each column."""
+    """The bad values of a chunk. An error has one line for each kind of fault of each column."""
 
     faults: dict[tuple[str, str], _Fault] = field(default_factory=dict)
 
@@ -94,13 +94,13 @@ class BadValues:
         fault.rows += [first_row + int(row) for row in found[: NAMED - len(fault.rows)]]
         fault.count += len(found)
 
-    def error(self, *, more: bool = False) -> RecordsError:
-        """An error that counts the bad values; `more` says that not all records were searched."""
+    def error(self) -> RecordsError:
+        """An error that counts the bad values."""
         lines = []
         for (wanted, column), fault in sorted(self.faults.items(), key=lambda f: f[1].rows[0]):
             counted = "rows are counted from 0, without the header"
-            if fault.count > len(fault.rows) or more:
-                counted += f"; {'at least ' if more else ''}{fault.count:,} in all"
+            if fault.count > len(fault.rows):
+                counted += f"; at least {fault.count:,} in all"
             first, *others = map(str, fault.rows)
             nor = f", nor is row {others[0]}" if others else ""
             if len(others) > 1:

@@ -38,11 +38,6 @@ from geomdp.data.schema import Schema, split
 if TYPE_CHECKING:
     import pyarrow as pa
 
-INFERENCE_WARNING = (
-    "This schema was read off the records: its categories and bin edges depend on the records, so "
-    "no privacy guarantee covers the schema or anything computed with it. Before you release "
-    "anything, replace the categories and edges by ones that you know from public sources."
-)
 #: Texts that stand for a missing value in a column of numbers, days or truth values.
 MISSING_TEXTS = frozenset(
     spelt
@@ -71,11 +66,10 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class InferredSchema:
-    """A schema that depends on the records, and a warning to the user."""
+    """A schema that depends on the records, and what was decided about each column."""
 
     schema: Schema
-    warning: str = INFERENCE_WARNING
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[Decision, ...]
 
 
 def infer_schema(
@@ -100,8 +94,9 @@ def infer_schema(
     * skip otherwise, with the reason.
 
     Missing values, and texts such as "NA" for them beside numbers, days or truth values, get a
-    category of their own. ``ValueError`` as in `read_chunks` and `source_of`, if there are no rows,
-    or if no column gets another kind than skip (with the reason for each).
+    category of their own. All columns have the mark `drafted`, which withdraws the privacy claim of
+    a release; see `Schema.confirm`. ``ValueError`` if there are no rows, or if no column gets
+    another kind than skip (with the reason for each).
 
     Parameters
     ----------
@@ -109,26 +104,16 @@ def infer_schema(
         A CSV or Parquet file, a folder of such files, or a pattern; see `source_of`.
     columns : sequence of str, optional
         Columns to describe; by default all.
-    max_categories, bins : int, int
-        Largest number of distinct values of a categorical column, and about the number of bins of a
-        numeric column.
-    rows : int
-        Number of rows that are read at a time.
-
-    Returns
-    -------
-    InferredSchema
-        All columns of the draft have the mark `drafted`, which withdraws the privacy claim of a
-        release; see `Schema.confirm`.
+    max_categories, bins, rows : int
+        Largest number of distinct values of a categorical column, about the number of bins of a
+        numeric column, and the number of rows that are read at a time.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import geomdp as gd
-    >>> ages = pd.DataFrame({"age": range(0, 101), "smoker": [0] * 51 + [1] * 50})
-    >>> ages.to_csv("survey.csv", index=False)
-    >>> inferred = gd.data.infer_schema("survey.csv", bins=4)
-    >>> inferred.schema.column("age").edges
+    >>> pd.DataFrame({"age": range(0, 101)}).to_csv("survey.csv", index=False)
+    >>> gd.data.infer_schema("survey.csv", bins=4).schema.column("age").edges
     (0.0, 25.0, 50.0, 75.0, 100.0)
     """
     max_categories, bins = whole(max_categories, "max_categories"), whole(bins, "bins")
@@ -150,7 +135,7 @@ def infer_schema(
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped)
         raise ValueError(f"{os.fspath(path)}: no column can be drafted; {reasons}")
     decisions = tuple(map(_decision, drafted, summaries.values()))
-    return InferredSchema(Schema(kept, skipped, csv), decisions=decisions)
+    return InferredSchema(Schema(kept, skipped, csv), decisions)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -60,10 +61,8 @@ UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "I
 UNREADABLE = "42"
 #: The kind of the error at the start of a message of DuckDB.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
-#: Messages with a place: a line of a CSV file, or a line of the query, with ^ below the column if
-#: DuckDB repeats all of it.
+#: A message about a line of a CSV file.
 CSV_LINE = re.compile(r"[A-Z][A-Za-z ]{0,40} Error: CSV Error on Line: (\d+)\n")
-QUERY_PLACE = re.compile(r"\nLINE (\d+): (?!\.\.\.)[^\n]*\n( *)\^+\Z")
 
 #: Reasons of the driver of PostgreSQL for a refused connection, in its own words.
 REFUSALS = (
@@ -104,12 +103,10 @@ class Query(Source):
 
     Examples
     --------
-    >>> import pandas as pd
     >>> import geomdp as gd
-    >>> pd.DataFrame({"age": [30, 40, 50]}).to_parquet("survey.parquet")
-    >>> source = gd.data.Query("SELECT age FROM 'survey.parquet' WHERE age >= 40")
+    >>> source = gd.data.Query("SELECT range AS age FROM range(100) WHERE range >= 98")
     >>> [chunk["age"].tolist() for chunk in source.chunks(["age"])]
-    [[40, 50]]
+    [[98, 99]]
     """
 
     sql: str
@@ -273,13 +270,8 @@ def duckdb_failure(error: Exception) -> str:
         return text.partition("\n")[0]
     kind = KIND.match(text)
     said = kind.group() if kind else type(error).__name__
-    if row := CSV_LINE.match(text):
-        return f"{said} on line {row.group(1)} of a CSV file"
-    if place := QUERY_PLACE.search(text):
-        column = len(place.group(2)) - len(f"LINE {place.group(1)}: ") + 1
-        line = int(place.group(1)) - 1  # `_subquery` writes the query after its own first line
-        return f"{said} at line {line}, column {column} of the query"
-    return said
+    row = CSV_LINE.match(text)
+    return f"{said} on line {row.group(1)} of a CSV file" if row else said
 
 
 def postgresql_failure(error: adbc_driver_manager.Error) -> str:
@@ -303,17 +295,11 @@ def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-#: The folder of each process, by its id; a forked process inherits entries made before.
-_FOLDERS: dict[int, str] = {}
-
-
+@functools.cache  # by process, because a forked process inherits what was made before
 def spill_folder(process: int) -> str:
     """The folder (mode 0700) of this process for records that do not fit into memory."""
-    if process not in _FOLDERS:
-        made = tempfile.mkdtemp(prefix="geomdp-")
-        if _FOLDERS.setdefault(process, made) is made:
-            # Forked processes of `multiprocessing` do not run the functions of `atexit`.
-            Finalize(None, shutil.rmtree, (made,), {"ignore_errors": True}, exitpriority=0)
-        else:  # another thread was faster
-            os.rmdir(made)
-    return _FOLDERS[process]
+    del process
+    made = tempfile.mkdtemp(prefix="geomdp-")
+    # Forked processes of `multiprocessing` do not run the functions of `atexit`.
+    Finalize(None, shutil.rmtree, (made,), {"ignore_errors": True}, exitpriority=0)
+    return made

@@ -44,11 +44,10 @@ A list in place of a column's object declares categories. In Python, the type ``
 boolean column. A text that is the label of a level, such as ``[18, 65)`` or ``2024 Q1``, is read as
 this level; so synthetic records can be read by the schema that they were made with.
 
-Beside ``columns``, a schema may have the key ``csv`` if CSV files are not written with commas in
-UTF-8, for instance ``"csv": {"separator": ";", "encoding": "latin-1"}``; see `CsvFormat`. The key
-``$schema`` is for an editor, which completes the file with the help of ``schema.schema.json`` (from
-the command ``geomdp schema editor``). Files of version 1 have a list of columns, each with the
-additional key ``name``, and are still read.
+Beside ``columns``, a schema may have the key ``csv``, such as ``{"separator": ";", "encoding":
+"latin-1"}``; see `CsvFormat`. The key ``$schema`` is for an editor, which completes the file with
+the help of ``schema.schema.json`` (from the command ``geomdp schema editor``). Files of version 1
+have a list of columns, each with the additional key ``name``, and are still read.
 
 What no record can be is declared beside ``columns``, too, by the labels of levels as in results:
 
@@ -59,14 +58,8 @@ What no record can be is declared beside ``columns``, too, by the labels of leve
       "refines": {"county": {"region": {"north": ["A", "B"], "south": ["C"]}}}
     }
 
-* ``impossible`` lists objects of two columns or more: no record has one of these levels in each.
-* ``refines`` says of a column (county) to which level of a coarser one (region) its levels belong.
-
-Records that break a declaration are refused. Impossible cells of tables then are 0 without noise,
-and tables of a column are sums of those of the column that refines it.
-
-Other columns of the records are ignored, as are those of kind ``skip``. All that is declared is
-public, so it must be known without the records.
+`Schema.declare` says what they mean. Other columns of the records are ignored, as are those of kind
+``skip``. All that is declared is public, so it must be known without the records.
 """
 
 from __future__ import annotations
@@ -239,23 +232,18 @@ class Schema:
         """The schema, with more declarations of what no record can be.
 
         It must be known without the records, because it is public. Records that break it are
-        refused, by their number and rows. `geomdp.release` adds no noise to impossible cells, and
-        less to others, because a record can change less.
+        refused. Impossible cells of tables are 0 without noise, and others have less noise, because
+        a record can change less; tables of a column are sums of those of one that refines it.
 
         Parameters
         ----------
         impossible : sequence of mappings
             Each has at least two discrete columns, with labels of levels: no record has one of
-            these levels in every column.
+            these levels in every column. ``ValueError`` for unknown ones, here and below.
         refines : mapping
             For a column, the coarser column that it refines, and for each level of the coarser one
             its own levels: ``{"county": {"region": {"north": ["A", "B"], "south": ["C"]}}}``. Each
             level of the finer column must occur.
-
-        Returns
-        -------
-        Schema
-            A new schema. ``ValueError`` if a column or level is unknown, or no record is possible.
 
         Examples
         --------
@@ -263,8 +251,6 @@ class Schema:
         >>> import geomdp as gd
         >>> schema = gd.data.Schema.from_dict({"smoker": bool, "daily": ["none", "1-9", "10+"]})
         >>> schema = schema.declare(impossible=[{"smoker": ["false"], "daily": ["1-9", "10+"]}])
-        >>> schema.to_dict()["impossible"]
-        [{'smoker': ['false'], 'daily': ['1-9', '10+']}]
         >>> records = pd.DataFrame({"smoker": [True, False], "daily": ["1-9", "10+"]})
         >>> try:
         ...     gd.release(records, schema, "marginals:2", epsilon=1.0)
@@ -302,9 +288,8 @@ class Schema:
 
     @property
     def caveat(self) -> str:
-        """Why nothing released with this schema has a privacy claim; empty if all of it is public.
-
-        For example "edges of income were read from the records". See `confirm`.
+        """Why a release has no privacy claim, such as "edges of income were read from the records";
+        empty if all of the schema is public. See `confirm`.
         """
         drafted = [column.caveat for column in self.columns if column.drafted]
         more = [f"{len(drafted) - LISTED} more"] if len(drafted) > LISTED else []
@@ -315,8 +300,7 @@ class Schema:
         """The schema after a statement that drafted columns are known without the records.
 
         The columns `names`, by default all that are drafted, lose the mark `drafted` and get the
-        mark `confirmed`. Columns without the mark stay as they are. ``ValueError`` if a name has no
-        column.
+        mark `confirmed`. ``ValueError`` if a name has no column.
         """
         chosen = [self.column(name) for name in names or self.names]
         public = {c.name: replace(c, drafted=False, confirmed=True) for c in chosen if c.drafted}
@@ -362,11 +346,8 @@ class Schema:
         )
 
     def workload(self, kind: str, *, k: int | None = None) -> MarginalTables | Histogram:
-        """Queries about all discrete columns.
-
-        ``ValueError`` for another `kind`, if `k` is missing, out of range, or given for
-        ``"histogram"``, if there is no discrete column, or if one was read from records, as for
-        `universe`.
+        """Queries about all discrete columns; ``ValueError`` if there is none, or one was read from
+        records, as for `universe`.
 
         Parameters
         ----------
@@ -397,10 +378,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, columns: Mapping[str, object]) -> Schema:
-        """The schema with the given columns, in order.
-
-        The message of a ``ValueError`` has one line for each fault, with the name of the column and
-        what to write.
+        """The schema with the given columns; a ``ValueError`` has one line for each fault.
 
         Parameters
         ----------
@@ -423,10 +401,8 @@ class Schema:
 
     @classmethod
     def from_dtypes(cls, frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str] = ()) -> Schema:
-        """The schema that the types of the columns declare. No value is read.
-
-        ``ValueError`` if a column has another type, declares no category or has a name that is not
-        text, or a name in `missing` is not a column.
+        """The schema that the types of the columns declare; ``ValueError`` if one declares none.
+        No value is read.
 
         Parameters
         ----------
@@ -451,8 +427,7 @@ class Schema:
         """The schema as the object of a schema file."""
         document = document_of((*self.columns, *self.skipped), self.csv)
         if self.impossible:
-            patterns = [{name: list(own) for name, own in each} for each in self.impossible]
-            document["impossible"] = patterns
+            document["impossible"] = [{n: list(own) for n, own in each} for each in self.impossible]
         for fine, coarse, parts in self.refines:
             inside = {level: list(own) for level, own in parts}
             document.setdefault("refines", {}).setdefault(fine, {})[coarse] = inside

@@ -97,9 +97,6 @@ class Tallies:
         cells = {table: counts + other.cells[table] for table, counts in self.cells.items()}
         return Tallies(self.levels, self.count + other.count, cells)
 
-    def table(self, columns: Table) -> IntArray:
-        return self.tables([columns])[0]
-
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
         """Counts of tables, one axis per column; ``ValueError`` if no counted table has them."""
         by_holder: dict[Table, dict[Table, None]] = {}
@@ -153,7 +150,7 @@ class CountedRecords:
         return self.tallies.count
 
     def table(self, columns: Sequence[int]) -> IntArray:
-        return self.tallies.table(tuple(columns))
+        return self.tables([tuple(columns)])[0]
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
         """Counts from which all `tables` follow, counted again if necessary and possible."""
@@ -197,7 +194,6 @@ class CountedRecords:
             raise ValueError(f"records were counted for {self.universe!r}, not for {universe!r}")
 
     def _sums(self, workload: Workload) -> npt.NDArray[np.float64]:
-        table = self.tallies.table
         match workload:
             case TableQueries():
                 return self.cell_counts(workload).sums * workload.weights
@@ -205,10 +201,10 @@ class CountedRecords:
                 cells = self._sums(workload.workload)
                 return np.asarray(workload.of_cells(cells[None])[0])
             case Marginals() | Parities():
-                ones = np.array([_ones(workload, table(tuple(s))) for s in workload.subsets])
+                ones = np.array([_ones(workload, self.table(s)) for s in workload.subsets])
                 low, high = workload._values
                 return low * self.count + (high - low) * ones.astype(np.float64)
-        counts = table(tuple(range(len(self.tallies.levels)))).ravel()
+        counts = self.histogram()
         if isinstance(workload, FiniteWorkload):
             return workload._weighted_sum(counts.astype(np.float64))
         sums = np.zeros(workload.n_queries)
@@ -373,9 +369,8 @@ def source_of(
 ) -> Source:
     """The source that reads `records`.
 
-    ``FileNotFoundError`` if there is no such file, or none in the folder or for the pattern;
-    ``ValueError`` for another type, or a file there whose name does not end in .csv, .csv.gz or
-    .parquet.
+    ``FileNotFoundError`` if there is no such file; ``ValueError`` for another type, or a file whose
+    name does not end in .csv, .csv.gz or .parquet.
 
     Parameters
     ----------
@@ -442,29 +437,18 @@ def count_records(
     -------
     CountedRecords or EncodedRecords
         Both have `count`, the number of records. A mechanism accepts either in place of records.
-
-    Raises
-    ------
-    ValueError
-        If the schema does not fit the workload, or a record (with row and column, and the part if
-        the source has several) does not fit the schema. Also if `client` or `person` is given, but
-        the answers do not follow from tables of counts, if both are given, or a row has no person.
+        ``ValueError`` if the schema does not fit the workload, or a record (with part, row and
+        column) does not fit the schema; if `client` or `person` is given, but the answers do not
+        follow from tables of counts; if both are given, or a row has no person.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import geomdp as gd
     >>> schema = gd.data.Schema.from_dict({"region": ["north", "south"], "smoker": bool})
-    >>> source = gd.data.source_of(
-    ...     pd.DataFrame({"region": ["north", "south", "south"], "smoker": [True, False, True]})
-    ... )
+    >>> frame = pd.DataFrame({"region": ["north", "south", "south"], "smoker": [True, False, True]})
     >>> workload = schema.workload("marginals", k=1)
-    >>> counted = gd.data.count_records(source, schema, workload)
-    >>> counted.count
-    3
-
-    A mechanism takes the counts in place of the records:
-
+    >>> counted = gd.data.count_records(gd.data.source_of(frame), schema, workload)
     >>> mechanism = gd.mechanisms.Laplace(workload, n=counted.count, privacy=gd.PureDP(1.0))
     >>> len(mechanism.release(counted).answers)
     4

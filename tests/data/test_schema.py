@@ -5,6 +5,7 @@ import math
 import re
 import sys
 from dataclasses import fields, replace
+from functools import partial
 from importlib.resources import files
 from itertools import pairwise
 
@@ -118,6 +119,7 @@ def test_whole_numbers_are_categories_by_their_digits():
         CategoricalColumn("c", (3, "3"))
 
 
+BAD_CATEGORIES = [(), "abc", None, (1.5,), (True,), (None,), ({},)]
 BAD_NUMBERS = [(), (1,), (1, 1), (2, 1), (0, math.nan), (0, math.inf), ("0", "1"), (False, True), 5]
 
 
@@ -125,21 +127,9 @@ BAD_NUMBERS = [(), (1,), (1, 1), (2, 1), (0, math.nan), (0, math.inf), ("0", "1"
     ("build", "wrong", "message"),
     [
         (BooleanColumn, ["", None, 3], "name must be text"),
-        (
-            lambda categories: CategoricalColumn("c", categories),
-            [(), "abc", None, (1.5,), (True,), (None,), ({},)],
-            "column 'c': ",
-        ),
-        (
-            lambda edges: NumericColumn("c", edges),
-            [*BAD_NUMBERS, (0, 2, 1), "01"],
-            "column 'c': edges must be",
-        ),
-        (
-            lambda bounds: RealColumn("c", bounds),
-            [*BAD_NUMBERS, (0, 1, 2), (-1.7e308, 1.7e308)],
-            "column 'c': bounds must be",
-        ),
+        (partial(CategoricalColumn, "c"), BAD_CATEGORIES, "column 'c': "),
+        (partial(NumericColumn, "c"), [*BAD_NUMBERS, (0, 2, 1), "01"], "'c': edges must be"),
+        (partial(RealColumn, "c"), [*BAD_NUMBERS, (0, 1, 2), (-1.7e308, 1.7e308)], "'c': bounds"),
     ],
     ids=["name", "categories", "edges", "bounds"],
 )
@@ -227,16 +217,11 @@ def test_names_and_labels_with_control_characters_are_refused(text):
 
 
 def test_a_mark_is_kept_until_it_is_confirmed():
-    schema = Schema.from_dict(
-        {
-            "region": {"categories": ["a"], "missing": True, "drafted": True},
-            "age": {"edges": [0, 1], "drafted": True},
-            "sex": ["f", "m"],
-        }
-    )
-    assert schema.caveat == (
-        "categories and missing values of region, edges of age were read from the records"
-    )
+    region = {"categories": ["a"], "missing": True, "drafted": True}
+    age = {"edges": [0, 1], "drafted": True}
+    schema = Schema.from_dict({"region": region, "age": age, "sex": ["f", "m"]})
+    said = "categories and missing values of region, edges of age were read from the records"
+    assert schema.caveat == said
     assert schema.select(["sex"]).caveat == ""
     one = schema.confirm("age")
     assert one.caveat == "categories and missing values of region were read from the records"
