@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import ast
 import json
-import signal
-import subprocess
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -26,7 +25,7 @@ from geomdp.cli import display, flags
 from geomdp.cli.ask import ask
 from geomdp.cli.audit import audit
 from geomdp.cli.display import logged_to
-from geomdp.cli.flags import AUTO, options
+from geomdp.cli.flags import AUTO, options, whole_number
 from geomdp.cli.outputs import check_output, ledger
 from geomdp.cli.plans import advise, bracket, budget, check_bound, curve, width
 from geomdp.cli.release import covariance, release
@@ -65,9 +64,11 @@ def workloads() -> None:
     display.print_table(["--workload", "queries; every answer is a mean over records"], rows)
 
 
-# schema
-
 _option = options("""
+[NAME]  Number or name of a lesson; without NAME, all lessons are listed.
+--port N  Port of the notebook; by default the first free one.
+--browser/--no-browser  Open a browser, or print the address only.
+--log FILE  Append the steps of the command, with times, to FILE.
 --look/--no-look  Read the values, and propose a kind, categories and bin edges for each column,
     which is NOT private; or read the names of the columns alone.
 Arguments:
@@ -78,6 +79,9 @@ FILE.json  A schema file.
 Result:
 --out FILE.json  File for the draft; by default the draft is printed.
 """)
+
+
+# schema
 
 
 class _DraftByDefault(TyperGroup):
@@ -171,18 +175,8 @@ def editor() -> None:
 
 # lessons: the notebooks of the course
 
-#: Folder of the package. In an installed wheel, the lessons are in the subfolder lessons/ of this
-#: folder. In a checkout, they are in experiments/lessons/, and experiments/ is beside this folder.
+#: The lessons are in its subfolder lessons/, or in a checkout beside it in experiments/lessons/.
 PACKAGE = Path(__file__).resolve().parents[1]
-NAME_HELP = "Number or name of a lesson; without NAME, all lessons are listed."
-PORT_HELP = "Port of the notebook; by default the first free one."
-BROWSER_HELP = "Open a browser, or print the address only."
-
-Name = Annotated[str | None, typer.Argument(help=NAME_HELP, show_default=False)]
-Port = Annotated[
-    int | None, typer.Option("--port", min=1, max=65535, help=PORT_HELP, show_default=False)
-]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help=BROWSER_HELP)]
 
 
 @dataclass(frozen=True)
@@ -223,7 +217,11 @@ def find_lesson(name: str) -> Lesson:
     raise ValueError(f"NAME must be one of {names}, got {name!r}")
 
 
-def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> None:
+def lessons(
+    name: Annotated[str | None, _option("[NAME]")] = None,
+    port: Annotated[int | None, _option("--port N", whole_number)] = None,
+    browser: Annotated[bool, _option("--browser/--no-browser")] = True,
+) -> None:
     """Open a lesson on the geometry of privacy; without NAME, list all lessons.
 
     Lessons are notebooks with sliders and exercises and need the extra `lessons`.
@@ -243,18 +241,7 @@ def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> No
     chosen = ["--headless"] * (not browser)
     chosen += [] if port is None else ["--port", str(port)]
     command = [sys.executable, "-m", "marimo", "run", *chosen, str(lesson.path)]
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
-        # `run` kills the server if an exception, such as that of `_end`, ends its wait.
-        raise typer.Exit(subprocess.run(command, check=False).returncode)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _end(number: int, frame: object) -> NoReturn:
-    """End with the exit code that shells give to a process stopped by a signal."""
-    del frame
-    raise SystemExit(128 + number)
+    os.execv(sys.executable, command)  # the server takes the place of this process
 
 
 # The command
@@ -274,8 +261,7 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-LOG_HELP = "Append the steps of the command, with times, to FILE."
-Log = Annotated[Path | None, typer.Option("--log", metavar="FILE", help=LOG_HELP)]
+Log = Annotated[Path | None, _option("--log FILE")]
 Version = Annotated[
     bool,
     typer.Option(
@@ -285,7 +271,12 @@ Version = Annotated[
 
 
 @app.callback()
-def geomdp(context: typer.Context, *, version: Version = False, log: Log = None) -> None:
+def geomdp(
+    context: typer.Context,
+    *,
+    version: Version = False,
+    log: Annotated[Path | None, _option("--log FILE")] = None,
+) -> None:
     """Private answers to a fixed set of queries about a table of records."""
     del version  # `_print_version` has printed it
     context.with_resource(logged_to(log))

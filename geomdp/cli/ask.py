@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import fcntl
 import json
 import math
 import os
@@ -17,13 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
 import numpy as np
-import typer
 
 import geomdp as gd
 from geomdp._typing import IntArray
 from geomdp.cli import display, flags
 from geomdp.cli.display import naming_flags, working
-from geomdp.cli.flags import options, real, whole_number
+from geomdp.cli.flags import options, reader, real, whole_number
 from geomdp.cli.outputs import Payment, record_room
 from geomdp.cli.release import privacy_record
 from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Exact, Guarantee, PureDP
@@ -107,8 +105,8 @@ def _streamed(stream: TextIO, table: Table) -> Lines:
 
 @contextmanager
 def exclusive(state: Path, room: int) -> Iterator[FileIO]:
-    """Create the state file, locked, with `room` bytes; refuse one that exists, even if its run has
-    ended, and remove it if no line is added.
+    """Create the state file with `room` bytes; refuse one that exists, even if its run has ended,
+    and remove it if no line is added.
     """
     try:
         file = state.open("xb", buffering=0)
@@ -118,7 +116,6 @@ def exclusive(state: Path, room: int) -> Iterator[FileIO]:
             "noise was never written to a file; give the name of a new file"
         ) from error
     with file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             _write(file, bytes(room), "nothing was charged")
             file.seek(0)  # the first line replaces these bytes
@@ -195,6 +192,9 @@ class Technique(enum.StrEnum):
     ONLINE = "online"
 
 
+technique_of = reader(Technique, f"one of {', '.join(Technique)}")
+
+
 @dataclass(frozen=True)
 class Setting:
     """The flags of the mechanism; ``ValueError`` for a missing, superfluous or invalid flag."""
@@ -250,18 +250,11 @@ class Setting:
 
 # The command
 
-TechniqueOption = Annotated[
-    Technique,
-    typer.Option(
-        "--technique",
-        help="above-threshold: stop at the first share above T. sparse: find up to C shares above "
-        "T. numeric-sparse: also print the values of these shares. online: print a value for each "
-        "of K questions.",
-        rich_help_panel="Queries",
-    ),
-]
 _option = options("""
 Queries:
+--technique NAME  above-threshold: stop at the first share above T. sparse: find up to C shares
+    above T. numeric-sparse: also print the values of these shares. online: print a value for each
+    of K questions.
 --threshold T  Share of records to compare with; for all techniques but online.
 --cutoff C  Stop after C shares above the threshold; for sparse and numeric-sparse.
 --questions K  Largest number of questions; for online.
@@ -285,7 +278,7 @@ def ask(
     n: flags.Count = None,
     columns: flags.Columns = None,
     queries: Annotated[str, _option("--queries FILE")],
-    technique: TechniqueOption,
+    technique: Annotated[Technique, _option("--technique NAME", technique_of)],
     threshold: Annotated[float | None, _option("--threshold T", real)] = None,
     cutoff: Annotated[int | None, _option("--cutoff C", whole_number)] = None,
     questions: Annotated[int | None, _option("--questions K", whole_number)] = None,

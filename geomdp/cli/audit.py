@@ -12,7 +12,7 @@ import typer
 
 import geomdp as gd
 from geomdp.cli import display, flags
-from geomdp.cli.display import check_together, working
+from geomdp.cli.display import check_together, naming_flags, working
 from geomdp.cli.flags import options, real, whole_number
 from geomdp.privacy.definitions import printed, printed_down
 
@@ -20,14 +20,8 @@ if TYPE_CHECKING:
     from geomdp.advice.setting import Setting
 
 
-# Build and audit one mechanism, or give the reason why it is left out
-
-#: Without --mechanism and --all, the audits together may take about this number of seconds. Their
-#: work is counted, not timed, so the speed of the machine does not decide what is audited.
+#: Without --mechanism and --all, no audit but the first begins after this number of seconds.
 SECONDS = 20.0
-#: Operations of learning scores (principal axes, two covariances and a classifier), divided by
-#: those of one matrix product of the draws with themselves. Measured for 699 queries.
-LEARNING = 4
 
 
 class LeftOutError(Exception):
@@ -51,37 +45,13 @@ def _candidate(flag: str, setting: Setting) -> gd.mechanisms.Mechanism:
     return built
 
 
-class Allowance:
-    """The work that the audits of several mechanisms may still take, in the units of `Budget`."""
-
-    def __init__(self) -> None:
-        from geomdp.advice.setting import Budget
-
-        self.whole = self.left = Budget.of_seconds(SECONDS).work
-
-    def spend(self, flag: str, mechanism: gd.mechanisms.Mechanism, trials: int) -> None:
-        """Pay for an audit of the mechanism; `LeftOutError` if it takes more than is left, or for
-        the first audit than twice the allowance, because fewer audits than one are none.
-        """
-        more = f"to audit it, add --mechanism {flag}, or --all"
-        if not isinstance(mechanism, gd.mechanisms.AdditiveMechanism):
-            raise LeftOutError(f"each of its outputs takes a full run: {more}")
-        work = noise_audit_work(mechanism.workload, trials)
-        if work > (2 * self.whole if self.left == self.whole else self.left):
-            seconds = work / self.whole * SECONDS
-            raise LeftOutError(f"its audit takes about {seconds:.2g} s: {more}")
-        self.left -= work
-
-
-def noise_audit_work(workload: gd.workloads.Workload, trials: int) -> float:
-    """Operations of `audit_noise`, in the units of `Budget`, from the sizes of the workload."""
-    from geomdp.advice.setting import PRODUCT_SPEED, breadth_work
-    from geomdp.audit.mechanism import CHANGES, MOST_AXES, STARTS, STEPS
-
-    m = workload.n_queries
-    directions = (STEPS + 1) * (3 * min(m, MOST_AXES) + 2 * STARTS)
-    products = (CHANGES + 1) * LEARNING * 2.0 * trials * m * min(m, trials)
-    return directions * breadth_work(workload) + products / PRODUCT_SPEED
+def _check_time(flag: str, mechanism: gd.mechanisms.Mechanism, seconds: float) -> None:
+    """Raise `LeftOutError` if an audit would be slow, or begin after more than `SECONDS`."""
+    more = f"to audit it, add --mechanism {flag}, or --all"
+    if not isinstance(mechanism, gd.mechanisms.AdditiveMechanism):
+        raise LeftOutError(f"each of its outputs takes a full run: {more}")
+    if seconds > SECONDS:
+        raise LeftOutError(f"the audits before it took {seconds:.2g} s: {more}")
 
 
 # The command
@@ -100,7 +70,7 @@ NO_CLASSIFIER = (
 _option = options(f"""
 Privacy:
 --mechanism NAME  The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for several
-    mechanisms. By default, the first are audited that together take about {SECONDS:g} s.
+    mechanisms. By default, the first are audited, for about {SECONDS:g} s.
 --all  Audit all mechanisms that apply. This can take minutes.
 Result:
 --trials T  Number of outputs drawn on each of two neighbouring tables. Half of them are used to
@@ -190,13 +160,14 @@ def _audited(
     seed: int | None,
 ) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
     """Rows on the audits of the named mechanisms, which must apply (``ValueError``), of all, or of
-    the first that are affordable; and the mechanisms that are left out, with the reasons.
+    the first within `SECONDS`; and the mechanisms that are left out, with the reasons.
     """
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.cli.inputs import build_mechanism
 
-    allowance = None if named or all_of_them else Allowance()
-    learners, audited, left_out = [gd.audit.CLASSIFIER], [], []
+    is_limited, start = not named and not all_of_them, time.perf_counter()
+    learners, left_out = [gd.audit.CLASSIFIER], []
+    audited: list[tuple[str, ...]] = []
     if importlib.util.find_spec("sklearn") is None:
         display.warn(NO_CLASSIFIER)
         learners.clear()
@@ -204,20 +175,19 @@ def _audited(
         with working(f"auditing {name}"):
             try:
                 build = _candidate if named is None else build_mechanism
-                mechanism = build(name, setting)
-                if allowance is not None:
-                    allowance.spend(name, mechanism, trials)
+                mechanism, begun = build(name, setting), time.perf_counter()
+                if is_limited:
+                    _check_time(name, mechanism, begun - start if audited else 0.0)
             except LeftOutError as error:
                 left_out.append((name, str(error)))
                 continue
-            begun = time.perf_counter()
             result = gd.audit.audit_mechanism(
                 mechanism, trials=trials, without_density=learners, level=level, rng=seed
             )
             audited.append(_row(name, result, time.perf_counter() - begun))
-    if allowance is not None and not audited:
+    if not audited:
         raise ValueError(
-            "no audit was made, because each would take long or does not apply: name a mechanism "
+            "no audit was made, because each would be slow or does not apply: name a mechanism "
             "with --mechanism, or add --all"
         )
     return audited, left_out
@@ -226,9 +196,8 @@ def _audited(
 def _check_level(level: float) -> None:
     from geomdp.audit.claims import checked_level
 
-    if not 0 < level < 1:
-        raise ValueError(f"--level must be above 0 and below 1, got {level!r}")
-    checked_level(level)
+    with naming_flags("level"):
+        checked_level(level)
 
 
 def _check_choice(mechanism: Sequence[str] | None, all_of_them: bool) -> None:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Timer
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, cast
 
 import typer
@@ -146,8 +145,6 @@ def counted(declared: int | None) -> str:
 
 # Progress: the terminal shows warnings and the current step, and a log file lists all steps
 
-#: A step that takes longer than this number of seconds is shown on the terminal.
-PATIENCE = 0.5
 #: The parent of all loggers of the library. Their messages name steps, and never quote a record.
 STEPS = logging.getLogger("geomdp")
 #: Logger of one message per process, which says that functions are being compiled.
@@ -157,26 +154,21 @@ FORMAT = "%(asctime)s %(name)s: %(message)s"
 
 @contextmanager
 def working(step: str) -> Iterator[None]:
-    """Log `step` and what the library reports until its end; animate it on a terminal if slow."""
+    """Log `step` and what the library reports until its end; show it on a terminal meanwhile."""
     console = Console(stderr=True)
     status = console.status(Text(visible(step)))
     # Each step takes the place of the previous one; what is compiled stays as a line.
     handler, level = _Shown(lambda text: status.update(Text(visible(text)))), STEPS.level
     announced = _Shown(lambda text: print_message(f"geomdp: {text}"))
-    timer = Timer(PATIENCE, status.start)
-    timer.daemon = True
     STEPS.addHandler(handler)
     COMPILATION.addHandler(announced)
     STEPS.setLevel(logging.INFO)
     STEPS.info(step)
     try:
         if console.is_terminal:
-            timer.start()
+            status.start()
         yield
     finally:
-        timer.cancel()
-        if timer.is_alive():
-            timer.join()
         status.stop()
         STEPS.removeHandler(handler)
         COMPILATION.removeHandler(announced)
@@ -190,7 +182,7 @@ def logged_to(path: Path | None) -> Iterator[None]:
         yield
         return
     handler = _LogFile(path, encoding="utf-8")
-    handler.setFormatter(_OneLine(FORMAT))
+    handler.setFormatter(logging.Formatter(FORMAT))
     STEPS.addHandler(handler)
     try:
         yield
@@ -201,19 +193,15 @@ def logged_to(path: Path | None) -> Iterator[None]:
 
 
 class _LogFile(logging.FileHandler):
-    """Appends messages to a file. When one cannot be written, it warns, and the log ends there."""
+    """Appends a line for each message. When one cannot be written, it warns, and the log ends."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
 
     def handleError(self, record: logging.LogRecord) -> None:
         del record  # the warning is about the file
         self.setLevel(logging.CRITICAL + 1)
         warn(f"--log {self.baseFilename} ends here: {sys.exception()}")
-
-
-class _OneLine(logging.Formatter):
-    """Formats a message as one line without control characters."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        return visible(super().formatMessage(record))
 
 
 class _Shown(logging.Handler):

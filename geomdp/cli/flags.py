@@ -75,7 +75,7 @@ def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None)
 Value = TypeVar("Value")
 
 
-def _reader(read: Callable[[str], Value], wanted: str) -> Callable[[str], Value]:
+def reader(read: Callable[[str], Value], wanted: str) -> Callable[[str], Value]:
     """The parser of a flag that must be as `wanted` says."""
 
     def parser(text: str) -> Value:
@@ -87,7 +87,7 @@ def _reader(read: Callable[[str], Value], wanted: str) -> Callable[[str], Value]
     return parser
 
 
-real, whole_number = _reader(float, "a number"), _reader(int, "a whole number")
+real, whole_number = reader(float, "a number"), reader(int, "a whole number")
 
 
 def check_whole(flag: str, value: int | None, minimum: int) -> None:
@@ -209,7 +209,7 @@ Rho: TypeAlias = Annotated[float | None, _option("--rho R", real)]
 Above10: TypeAlias = Annotated[bool, _option("--epsilon-above-10")]
 ExactOnly: TypeAlias = Annotated[bool, _option("--exact/--allow-heuristic")]
 Neighbours: TypeAlias = Annotated[
-    AdjacencyFlag, _option("--adjacency NAME", _reader(AdjacencyFlag, " or ".join(AdjacencyFlag)))
+    AdjacencyFlag, _option("--adjacency NAME", reader(AdjacencyFlag, " or ".join(AdjacencyFlag)))
 ]
 MaxRows: TypeAlias = Annotated[int | None, _option("--max-rows-per-person K", whole_number)]
 Mechanism: TypeAlias = Annotated[str, _option("--mechanism NAME")]

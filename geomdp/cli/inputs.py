@@ -53,27 +53,20 @@ def record_source(
     database: str | None = None,
 ) -> RecordSource:
     """The records and the schema, maybe inferred for `columns`, that the flags name."""
-    if sql is not None:
-        if infer or data is not None or sample is not None:
-            raise ValueError("--sql needs --schema, and excludes DATA, --sample and --infer-schema")
-        query = Query(sql, database)
-        return RecordSource(*described_schema(None, schema), query.name, query)
-    if database is not None:
-        raise ValueError("--database needs --sql, got --database alone")
+    places = {"DATA": data, "--sample": sample, "--sql": sql}
+    given = [flag for flag, value in places.items() if value is not None]
+    if len(given) != 1:
+        said = " and ".join(given) or "none of them"
+        raise ValueError(f"give either a DATA file, --sample or --sql, got {said}")
+    if database is not None and sql is None:
+        raise ValueError(f"--database needs --sql, got {given[0]}")
+    if infer and (data is None or schema is not None):
+        raise ValueError("--infer-schema needs a DATA file, and excludes --schema")
     if sample is not None:
-        if data is not None:
-            raise ValueError("give either a DATA file or --sample, got both")
-        if infer:
-            raise ValueError("--infer-schema excludes --sample, because a sample has a schema")
         described = described_schema(sample, schema)
         return RecordSource(*described, f"sample {sample}", source_of(_sample(sample).path))
-    if data is None:
-        raise ValueError("give either a DATA file or --sample, got neither")
-    table = source_of(data)
-    if (schema is not None) == infer:
-        given = "both" if infer else "neither"
-        raise ValueError(f"give either --schema FILE or --infer-schema with DATA, got {given}")
-    if infer:
+    table = Query(sql, database) if sql is not None else source_of(data or "")
+    if data is not None and infer:
         origin = "inferred from the records (not private)"
         return RecordSource(infer_schema(data, columns).schema, origin, table.name, table)
     return RecordSource(*described_schema(None, schema), table.name, table)

@@ -9,7 +9,6 @@ import glob
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.files import room_for, write_together
+from geomdp._numerics.files import room_for
 from geomdp.cli import display, flags
 from geomdp.cli.display import visible
 from geomdp.privacy import Guarantee, Ledger, Privacy
@@ -117,8 +116,8 @@ def warn_of_formulas(columns: Columns, path: Path) -> None:
     found = []
     for name, column in columns.items():
         texts = [name] if isinstance(column, np.ndarray) else [name, *column]
-        count = sum(text is not None and _is_formula(text) for text in texts)
-        found += [f"{count} cells of {name}"] * bool(count)
+        if count := sum(text is not None and _is_formula(text) for text in texts):
+            found.append(f"{count} cells of {name}")
     if found and path.suffix == CSV:
         display.warn(
             f"a spreadsheet would run {', '.join(found)} in {path} as formulas; import them as text"
@@ -161,30 +160,22 @@ def encoded(columns: Columns, path: Path, csv_format: CsvFormat | None = None) -
 @contextmanager
 def paid_files(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes], str], None]]:
     """Take room for files before a release is paid; yield the function that writes them after, or
-    saves them elsewhere.
+    prints them if another program has taken the room.
     """
     with room_for(sizes) as write:
 
-        def write_or_save(contents: Mapping[Path, bytes], charged: str) -> None:
+        def write_or_print(contents: Mapping[Path, bytes], charged: str) -> None:
             try:
                 write(contents)
             except OSError as error:
-                reason = f"{error.strerror}; {charged}, and {_saved(contents)}: do not pay again"
-                raise OSError(error.errno, reason, error.filename) from error
+                for path, content in contents.items():
+                    print(
+                        f"{visible(path.name)} in base64:\n{base64.encodebytes(content).decode()}"
+                    )
+                said = f"{charged}, and the answers are on standard output: do not pay again"
+                raise OSError(error.errno, f"{error.strerror}; {said}", error.filename) from error
 
-        yield write_or_save
-
-
-def _saved(contents: Mapping[Path, bytes]) -> str:
-    """Save files in a new folder for temporary files, or else print them; say where they are."""
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="geomdp-"))
-        write_together({folder / path.name: content for path, content in contents.items()})
-    except OSError:
-        for path, content in contents.items():
-            print(f"{visible(path.name)} in base64:\n{base64.encodebytes(content).decode()}")
-        return "the answers are on standard output"
-    return f"the answers are in {folder}"
+        yield write_or_print
 
 
 def check_output(
@@ -212,10 +203,10 @@ def check_place(out: Path, *endings: str, flag: str = "--out") -> None:
 
 
 def check_plan(path: Path | None) -> None:
-    if path is not None and path.exists():
-        raise ValueError(f"--save-plan must name a new file, got {str(path)!r}, which exists")
     if path is not None:
         check_place(path, path.suffix, flag="--save-plan")
+        if path.exists():
+            raise ValueError(f"--save-plan must name a new file, got {str(path)!r}, which exists")
 
 
 def check_free(

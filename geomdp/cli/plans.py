@@ -156,30 +156,28 @@ def _compared(value: float, best: float) -> str:
 
 
 def records_for_half(mechanism: gd.mechanisms.Mechanism) -> int | None:
-    """The least n, up to one percent, that halves the predicted error; None beyond 2^20 times n."""
+    """The least n, up to one percent, that halves the predicted error; None beyond 2^20 times n, or
+    if the mechanism does not take so many records.
+    """
     from geomdp.mechanisms.additive_noise.base import InexactSumsError
 
-    def error(n: int) -> float | None:
-        """The predicted error for n records; None if there are too many for the mechanism."""
-        try:
-            return mechanism.with_n(n).predicted_rmse.value if n <= LARGEST_WHOLE else None
-        except InexactSumsError:
-            return None
-
     def reached(n: int) -> bool:
-        found = error(n)
-        return found is None or found <= target
+        return mechanism.with_n(n).predicted_rmse.value <= target
 
-    target, enough = mechanism.predicted_rmse.value / 2, mechanism.n
-    while not reached(enough):
-        enough *= 2
-        if enough > MOST_TIMES * mechanism.n:
-            return None
+    target, enough = mechanism.predicted_rmse.value / 2, 2 * mechanism.n
+    most = min(MOST_TIMES * mechanism.n, LARGEST_WHOLE)
+    try:
+        while enough <= most and not reached(enough):
+            enough *= 2
+    except InexactSumsError:
+        return None
+    if enough > most:
+        return None
     short = enough // 2
     while enough - short > max(1, enough // 100):
         middle = (short + enough) // 2
         short, enough = (short, middle) if reached(middle) else (middle, enough)
-    return None if error(enough) is None else enough
+    return enough
 
 
 def _print_details(advice: gd.advice.Advice) -> None:

@@ -172,7 +172,7 @@ def _counted(data: Path, schema: gd.data.Schema) -> int:
 
 
 def _degrees(release: gd.mechanisms.SmoothRelease) -> str:
-    """The degrees of the moments in a summary, in words."""
+    """The degrees of the moments, in words."""
     variables = f"each of {release.d} variables" if release.d > 1 else "1 variable"
     return f"degrees 0 to {release.degree - 1} in {variables}"
 
@@ -193,13 +193,13 @@ def answer(
         lambda: outputs.check_output(out, (CSV, PARQUET), force, inputs=(summary, query)),
     )
     answers = _answers(release, queries, cube=cube)
-    names = [] if release.schema is None else list(release.schema.names)
+    variables = str(release.d) if release.schema is None else ", ".join(release.schema.names)
     state = "as released"
     if release.post_processed:
         state = "projected onto attainable moments; noise std is the value before the projection"
     rows = [
         ("summary", f"{release.n} records, {_degrees(release)}"),
-        ("variables", ", ".join(names) if names else str(release.d)),
+        ("variables", variables),
         ("privacy", str(release.guarantee)),
         ("moments", state),
     ]

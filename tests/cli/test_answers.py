@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from itertools import combinations
@@ -38,25 +39,24 @@ SCHEMA = Schema.from_dict(
 )
 
 
+def survey() -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    columns = {
+        "region": rng.choice(["north", "east", "south"], N, p=[0.5, 0.3, 0.2]),
+        "smoker": rng.random(N) < 0.3,
+        "retired": rng.random(N) < 0.2,
+        "age": rng.integers(0, 100, N),
+        "income": rng.uniform(0, 1e5, N).round(),
+    }
+    return pd.DataFrame(columns)
+
+
 @pytest.fixture
 def run(call):
     """Run the command in a folder that holds survey.csv and schema.json."""
     survey().to_csv("survey.csv", index=False)
     Path("schema.json").write_text(SCHEMA.to_json())
     return call
-
-
-def survey() -> pd.DataFrame:
-    rng = np.random.default_rng(7)
-    return pd.DataFrame(
-        {
-            "region": rng.choice(["north", "east", "south"], N, p=[0.5, 0.3, 0.2]),
-            "smoker": rng.random(N) < 0.3,
-            "retired": rng.random(N) < 0.2,
-            "age": rng.integers(0, 100, N),
-            "income": rng.uniform(0, 1e5, N).round(),
-        }
-    )
 
 
 RELEASE = ("release", "survey.csv", "--schema", "schema.json", "--out", "answers.csv")
@@ -66,27 +66,21 @@ RELEASE = ("release", "survey.csv", "--schema", "schema.json", "--out", "answers
 NUMBERS = ["answer", "count", "unbiased", "noise_std", "low", "high"]
 
 
-def answers(path: str = "answers.csv"):
+def answers():
     """Answers, indexed by query. The index of a cell names columns and levels, such as a=x,b=y."""
-    tidy = pd.read_csv(path, dtype=dict.fromkeys(["smoker", "retired"], str))
+    tidy = pd.read_csv("answers.csv", dtype=dict.fromkeys(["smoker", "retired"], str))
     if "query" in tidy:
         return tidy.set_index("query")["answer"]
     attributes = [name for name in tidy if name not in ("table", *NUMBERS)]
     labels = [
-        ",".join(f"{name}={_level(row[name])}" for name in attributes if pd.notna(row[name]))
+        ",".join(f"{name}={row[name]}" for name in attributes if pd.notna(row[name]))
         for row in tidy.to_dict("records")
     ]
-    return tidy["answer"].set_axis(pd.Index(labels, name="query"))
+    return tidy["answer"].set_axis(labels)
 
 
-def _level(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def record(path: str = "answers.privacy.json") -> dict[str, object]:
-    content = json.loads(Path(path).read_text())
-    assert isinstance(content, dict)
-    return content
+def record() -> dict[str, object]:
+    return json.loads(Path("answers.privacy.json").read_text())
 
 
 # --- answers ----------------------------------------------------------------------------------
@@ -182,45 +176,21 @@ def test_record_says_what_was_claimed_and_run(run):
     assert content["claim"] in result.words
     assert content["guarantee"]["parameters"] == {"epsilon": 0.5}
     assert content["guarantee"]["sampler"] == "exact"
-    assert content["workload"] == {
-        "spec": "marginals:1",
-        "description": "2 1-way tables of 2 columns",
-        "columns": ["region", "smoker"],
-        "queries": 5,
-    }
+    asked = {"spec": "marginals:1", "description": "2 1-way tables of 2 columns"}
+    assert content["workload"] == {**asked, "columns": ["region", "smoker"], "queries": 5}
     assert content["n"] == {"value": N, "source": "counted"}
     declared = SCHEMA.select(["region", "smoker"])
     assert content["schema"] == {"source": "declared in schema.json", **declared.to_dict()}
     assert content["seed"] is None
-    computing = {"python", "geomdp", "numpy", "python-flint"}
-    assert set(content["versions"]) >= computing
+    assert set(content["versions"]) >= {"python", "geomdp", "numpy", "python-flint"}
     # `noise_std` is the error of the noise. The bound on the error of fitted tables is twice that.
     errors = pd.read_csv("answers.csv")["noise_std"]
     np.testing.assert_allclose(
         2 * np.sqrt((errors**2).mean()), content["predicted_rmse"]["value"], rtol=2e-3
     )
     assert 0 <= content["estimated_rmse"] < content["predicted_rmse"]["value"]
-    assert content["answers"] == {
-        "form": "consistent: tables are those of one distribution, the entropic fit to noisy "
-        "answers",
-        "confidence": 0.95,
-        "flag_above": 0.65,
-    }
-
-
-@pytest.mark.parametrize(
-    ("flags", "statement"),
-    [
-        # Noise with pure privacy has less error here than Gaussian noise, and 1-DP implies the
-        # (1, 1e-6)-DP that was asked for.
-        (("--epsilon", "1", "--delta", "1e-6"), "1-DP, replace-one"),
-        (("--epsilon", "1", "--delta", "1e-6", "--mechanism", "gaussian"), "(1, 1e-06)-DP"),
-        (("--rho", "0.5"), "0.5-zCDP"),
-    ],
-)
-def test_other_privacy_definitions(run, flags: tuple[str, ...], statement: str):
-    assert run(*RELEASE, *QUERY, *flags).code == 0
-    assert str(record()["claim"]).startswith(statement)
+    form = "consistent: tables are those of one distribution, the entropic fit to noisy answers"
+    assert content["answers"] == {"form": form, "confidence": 0.95, "flag_above": 0.65}
 
 
 def test_seed_reproduces_and_takes_the_claim(run):
@@ -234,8 +204,6 @@ def test_seed_reproduces_and_takes_the_claim(run):
     pd.testing.assert_series_equal(answers(), first, check_exact=True)
     run(*query, "--seed", "4")
     assert (answers() != first).all()
-    run(*query)
-    assert (answers() != first).all()
 
 
 # --- bad input --------------------------------------------------------------------------------
@@ -244,33 +212,25 @@ def test_seed_reproduces_and_takes_the_claim(run):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([*QUERY], ["--epsilon", "--rho", "neither"]),
         ([*QUERY, "--epsilon", "1", "--rho", "1"], ["--epsilon", "--rho", "both"]),
         ([*QUERY, "--epsilon", "0"], ["--epsilon", "from 1e-12", "got 0"]),
-        ([*QUERY, "--epsilon", "1e-300"], ["--epsilon", "1e-12", "1e-300"]),
-        ([*QUERY, "--epsilon", "nan"], ["--epsilon", "from 1e-12", "nan"]),
         ([*QUERY, "--epsilon", "one"], ["--epsilon", "'one'"]),
         ([*QUERY, "--epsilon", "1", "--delta", "0.5"], ["--delta", "below 1/2", "0.5"]),
         ([*QUERY, "--rho", "1", "--delta", "0.1"], ["--delta", "--rho"]),
         ([*QUERY, "--epsilon", "1", "--n", "0"], ["--n", "at least 1", "0"]),
         ([*QUERY, "--epsilon", "1", "--n", "399"], ["--n", "400", "399"]),
         ([*QUERY, "--epsilon", "1", "--seed", "-1"], ["--seed", "at least 0", "-1"]),
-        ([*QUERY, "--epsilon", "1", "--adjacency", "swap"], ["--adjacency", "swap", "replace-one"]),
         ([*QUERY, "--epsilon", "1", "--adjacency", "add-remove"], ["add-remove", "--n"]),
         ([*QUERY, "--epsilon", "1", "--mechanism", "best"], ["--mechanism", "best", "laplace"]),
         ([*QUERY, "--epsilon", "1", "--mechanism", "gaussian"], ["gaussian", "purely"]),
-        ([*QUERY, "--epsilon", "1", "--infer-schema"], ["--schema", "--infer-schema", "both"]),
-        ([*QUERY, "--epsilon", "1", "--sample", "rand"], ["DATA", "--sample", "both"]),
-        ([*QUERY, "--epsilon", "1", "--colour"], ["--colour"]),
+        ([*QUERY, "--epsilon", "1", "--infer-schema"], ["--infer-schema", "excludes --schema"]),
+        ([*QUERY, "--epsilon", "1", "--sample", "rand"], ["DATA and --sample"]),
         (["--workload", "marginals:4", "--columns", "age", "--epsilon", "1"], ["K", "at most 1"]),
         (["--workload", "marginals", "--epsilon", "1"], ["--workload", "marginals:K"]),
-        (["--workload", "cube:2", "--epsilon", "1"], ["--workload", "cube:2", "histogram"]),
         (["--workload", "prefixes:height", "--epsilon", "1"], ["prefixes", "height", "age"]),
         (["--workload", "parities:1", "--epsilon", "1"], ["2 levels", "region", "3"]),
-        (["--workload", "histogram", "--columns", "height", "--epsilon", "1"], ["height"]),
         (["--workload", "histogram", "--columns", "income", "--epsilon", "1"], ["income", "real"]),
         (["--workload", "histogram", "--columns", "age,age", "--epsilon", "1"], ["age", "twice"]),
-        (["--epsilon", "1"], ["--workload"]),
         (
             ["--workload", "second-moments", "--columns", "age", "--epsilon", "1"],
             ["must name real columns of the schema (income), got 'age'"],
@@ -306,20 +266,14 @@ def test_bad_files_fail_in_one_line(run, arguments: tuple[str, ...], part: str):
     assert sorted(os.listdir()) == before
 
 
-def test_empty_table_is_refused(run):
-    survey().iloc[:0].to_csv("survey.csv", index=False)
-    assert "at least 1 record" in run(*RELEASE, *QUERY, "--epsilon", "1").error()
-
-
 def test_heuristic_sampler_must_be_asked_for(run):
     query = (*RELEASE, "--workload", "marginals:2", "--columns", "region,smoker,retired")
     query += ("--epsilon", "1", "--mechanism", "knorm")
     assert "--allow-heuristic" in run(*query).error()
-    ran = run(*query, "--allow-heuristic")
-    assert ran.code == 0
-    assert str(record()["claim"]).startswith("heuristic")
+    words = run(*query, "--allow-heuristic").words
+    assert record()["claim"].startswith("heuristic")
     # The diagnostics of the chains, which depend on the workload alone, are shown and recorded.
-    assert "split R-hat at most 1." in " ".join(ran.out.split())
+    assert "split R-hat at most 1." in words
     assert "bulk ESS at least" in record()["guarantee"]["sampler_details"]["reason"]
 
 
@@ -337,20 +291,26 @@ def test_nothing_is_overwritten_unasked(run):
 # --- the other commands -----------------------------------------------------------------------
 
 
-def test_advise_ranks_without_records(run):
-    query = ("--schema", "schema.json", *QUERY, "--n", "400", "--epsilon", "1", "--verbose")
-    result = run("advise", *query)
+def test_advice_is_explained(run):
+    asked = "--workload marginals:2 --columns region,smoker,retired --epsilon 1 --n 200"
+    query = ("advise", "--schema", "schema.json", *asked.split())
+    result = run(*query)
     assert (result.code, result.err) == (0, "")
-    for name in ("Laplace", "Ball", "KNorm"):
-        assert name in result.out
-    assert run("advise", *QUERY, "--n", "9", "--epsilon", "1").error().endswith("got neither")
+    assert len(result.out.splitlines()) <= 12
+    for part in ("best", "of 200 records", "half of rmse with", "next best", "--verbose"):
+        assert part in result.words
+    assert "left out" not in result.words
+    words = run(*query, "--verbose", "--allow-heuristic").words
+    for part in ("least predicted error", "With 200 records", "Next is", "set-up", "left out"):
+        assert part in words
+    for part in ("Laplace", "Ball", "KNorm", "split R-hat at most 1.", "bulk ESS at least"):
+        assert part in words
 
 
 def test_pure_noise_states_what_it_proves_and_what_was_asked(run):
     query = ("--workload", "histogram", "--columns", "region")
     asked = ("--epsilon", "1", "--delta", "1e-6")
-    printed = run("advise", "--schema", "schema.json", *query, *asked, "--n", "400").out
-    advised = " ".join(printed.split())
+    advised = run("advise", "--schema", "schema.json", *query, *asked, "--n", "400").words
     assert "privacy 1-DP, replace-one;" in advised
     assert "(it implies (1, 1e-06)-DP, which was asked for)" in advised
     paid = ("--ledger", "budget", "--budget", "rho=0.5")
@@ -360,20 +320,11 @@ def test_pure_noise_states_what_it_proves_and_what_was_asked(run):
     # 1.04363 tanh(1.04363 / 2) = 0.5.
     assert "privacy 1.04363-DP, replace-one;" in words
     assert "(it implies 0.5-zCDP, which was asked for)" in words
-    assert str(record()["claim"]).startswith("1.04363-DP, replace-one")
+    assert record()["claim"].startswith("1.04363-DP, replace-one")
     assert record()["asked"] == "0.5-zCDP"
     # The release has used up the whole budget of rho = 0.5.
     refused = run(*RELEASE, *query, "--rho", "1e-6", *paid, "--force")
     assert "does not fit" in refused.err
-
-
-def test_advice_shows_the_diagnostics_of_heuristic_samplers(run):
-    query = ("advise", "--schema", "schema.json", "--workload", "marginals:2", "--n", "400")
-    query += ("--columns", "region,smoker,retired", "--epsilon", "1")
-    assert "split R-hat" not in run(*query).out
-    words = " ".join(run(*query, "--allow-heuristic").out.split())
-    assert "split R-hat at most 1." in words
-    assert "bulk ESS at least" in words
 
 
 def test_width_of_a_box_is_exact(run):
@@ -398,53 +349,32 @@ def test_every_listed_mechanism_releases(run, row: Candidate):
     # one level. Coarse and tight-cone get three columns here, and all others get two.
     sizes = {"recursive": 7, "coarse": 3, "tight-cone": 3}
     names = [f"c{i}" for i in range(sizes.get(row.flag, 2))]
-    sort: dict[str, object] = {"kind": "boolean"}
-    if row.flag == "second-moment":
-        sort = {"kind": "real", "bounds": [0, 1]}
+    is_real = row.flag == "second-moment"
+    sort = {"bounds": [0, 1]} if is_real else bool
     Path("schema.json").write_text(Schema.from_dict(dict.fromkeys(names, sort)).to_json())
     bits = np.random.default_rng(0).integers(2, size=(N, len(names)))
     pd.DataFrame(bits, columns=names).to_csv("survey.csv", index=False)
     concentrated = row.guarantees is Guarantees.CONCENTRATED
     privacy = ("--rho", "0.5") if concentrated else ("--epsilon", "1")
-    asked = {"second-moment": "second-moments", "pair-marginals": "conjunctions:2"}
-    asked["coarse"] = "marginals:1"
-    asked["staircase"] = "signs:1"
+    asked = {"second-moment": "second-moments", "pair-marginals": "conjunctions:2",
+             "coarse": "marginals:1", "staircase": "signs:1"}  # fmt: skip
     spec = asked.get(row.flag, "marginals:2")
     query = (*RELEASE, "--workload", spec, "--mechanism", row.flag, *privacy)
-    result = run(*query, "--allow-heuristic")
-    assert result.err == ""
-    assert result.code == 0
-    columns_described = dict.fromkeys(names, () if sort["kind"] == "real" else ("0", "1"))
+    run(*query, "--allow-heuristic").ok()
+    columns_described = dict.fromkeys(names, () if is_real else ("0", "1"))
     assert len(answers()) == len(parse_workload(spec, columns_described).labels)
 
 
-def test_advice_is_explained(run):
-    query = ("--workload", "marginals:2", "--epsilon", "1", "--n", "200")
-    result = run("advise", "--schema", "schema.json", *query)
-    assert result.code == 0
-    assert len(result.out.splitlines()) <= 12
-    words = result.words
-    for part in ("best", "of 200 records", "half of rmse with", "next best", "--verbose"):
-        assert part in words
-    assert "left out" not in words
-    result = run("advise", "--schema", "schema.json", *query, "--verbose")
-    words = result.words
-    for part in ("least predicted error", "With 200 records", "Next is", "set-up", "left out"):
-        assert part in words
-
-
-@pytest.mark.parametrize("mechanism", ["projected-laplace", "fitted-laplace", "shrunk-laplace"])
-def test_projected_answers_are_attainable(run, mechanism: str):
+@pytest.mark.parametrize("step", ["projected", "fitted", "shrunk"])
+def test_projected_answers_are_attainable(run, step):
     query = (*RELEASE, "--workload", "histogram", "--columns", "region", "--epsilon", "0.001")
-    assert run(*query, "--mechanism", mechanism).code == 0
+    assert run(*query, "--mechanism", f"{step}-laplace").code == 0
     assert answers().min() >= -TOLERANCE
     assert answers().sum() == pytest.approx(1, abs=TOLERANCE)
 
 
 def test_too_many_queries_are_refused():
     columns = {f"c{i}": [str(level) for level in range(20)] for i in range(15)}
-    with pytest.raises(ValueError, match=rf"at most {MAX_CELLS} queries"):
-        parse_workload("marginals:3", columns)
     with pytest.raises(ValueError, match=rf"at most {MAX_CELLS} queries, got 155117520"):
         parse_workload("marginals:15", {f"c{i}": ["a", "b"] for i in range(30)})
     with pytest.raises(ValueError, match=rf"at most {MAX_QUERIES} queries"):
@@ -473,15 +403,10 @@ BAD = "--sample rand --epsilon 0 --workload marginals:2"
 def test_nothing_heavy_is_imported_before_it_is_used():
     refused = [f"release {BAD} --out a.csv", f"advise {BAD} --n 100", f"audit {BAD}"]
     helped = ["--help", "release --help", "--version", ""]
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *refused, *helped],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    lines = result.stdout.splitlines()
-    assert lines[-1] == "loaded: []"
-    ended = [line.removeprefix("ended: ") for line in lines if line.startswith("ended: ")]
+    command = [sys.executable, "-c", PROGRAM, *refused, *helped]
+    printed = subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True)
+    assert printed.endswith("loaded: []\n")
+    ended = re.findall("^ended: (.*)", printed, re.MULTILINE)
     assert ended[:3] == ["2"] * 3
     assert set(ended[3:]) <= {"0", "None"}
-    assert result.stdout.count("Usage: ") == 3
+    assert printed.count("Usage: ") == 3

@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 
 from geomdp.advice.candidates import CANDIDATES
-from geomdp.advice.setting import OPERATIONS_A_SECOND, breadth_work
-from geomdp.audit import audit_mechanism
 from geomdp.audit.claims import smallest_violation
 from geomdp.cli import audit
 from geomdp.data import Schema
-from geomdp.mechanisms import Laplace
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, PureDP
-from geomdp.workloads import Marginals
 
 ASKED = ["--schema", "schema.json", "--workload", "conjunctions:1", "--seed", "1"]
 
@@ -50,54 +46,21 @@ def test_every_mechanism_is_audited_or_left_out_with_a_reason(run):
 
 
 @pytest.mark.statistical
-def test_beyond_the_allowance_mechanisms_are_left_out_and_all_brings_them(run, monkeypatch):
+def test_late_mechanisms_are_left_out_and_all_brings_them(run, monkeypatch):
     asked = [*ASKED, "--epsilon", "1", "--trials", "64"]
-    work = audit.noise_audit_work(Marginals(2, 1), trials=64) / OPERATIONS_A_SECOND
-    monkeypatch.setattr(audit, "SECONDS", work / 1.5)
+    monkeypatch.setattr(audit, "SECONDS", 0.0)
     code, out, _ = run(*asked)
     assert code == 0
     above, _, below = out.partition("left out")
     assert above.count("not refuted") == 1
     assert "not refuted" in row_of("laplace", above)
     for left in ("geometric", "ball", "knorm-exact"):
-        words = f"its audit takes about {work:.2g} s: to audit it, add --mechanism {left}, or --all"
+        words = f"s: to audit it, add --mechanism {left}, or --all"
         assert words in row_of(left, below)
     code, out, _ = run(*asked, "--all")
     above, _, below = out.partition("left out")
     assert above.count("not refuted") == 15
     assert "--all" not in below
-    monkeypatch.setattr(audit, "SECONDS", work / 3)
-    assert "name a mechanism with --mechanism, or add --all" in run(*asked).error()
-
-
-def test_the_allowance_is_spent_in_counted_work(monkeypatch):
-    """Three audits of the same work fit in three times the work, however long they take."""
-    laplace = Laplace(Marginals(6, 2), n=10, privacy=PureDP(1.0))
-    work = audit.noise_audit_work(laplace.workload, trials=64)
-    monkeypatch.setattr(audit, "SECONDS", 3.5 * work / OPERATIONS_A_SECOND)
-    allowance = audit.Allowance()
-    for _ in range(3):
-        allowance.spend("laplace", laplace, 64)
-    with pytest.raises(audit.LeftOutError, match="its audit takes about"):
-        allowance.spend("laplace", laplace, 64)
-
-
-def test_the_search_asks_for_no_more_directions_than_are_counted(monkeypatch):
-    asked = []
-    true_answers = Marginals.extreme_answers
-
-    def counted(self, directions):
-        asked.append(len(directions))
-        return true_answers(self, directions)
-
-    monkeypatch.setattr(Marginals, "extreme_answers", counted)
-    for d in (3, 6, 12):
-        laplace = Laplace(Marginals(d, 2), n=10, privacy=PureDP(1.0))
-        asked.clear()
-        audit_mechanism(laplace, trials=64, rng=0)
-        one_direction = breadth_work(laplace.workload)
-        counted_work = audit.noise_audit_work(laplace.workload, trials=0)
-        assert 1 <= counted_work / one_direction / (sum(asked) / 2) <= 2
 
 
 @pytest.mark.statistical
@@ -117,18 +80,13 @@ def test_a_mechanism_without_noise_on_one_query_is_refuted(run, monkeypatch, adj
 
 @pytest.mark.statistical
 def test_other_claims_and_steps(run):
-    asked = [*ASKED, "--rho", "0.5", "--trials", "400"]
-    code, out, _ = run(*asked, "--mechanism", "projected-gaussian")
+    asked = [*ASKED, "--rho", "0.5", "--trials", "400", "--mechanism", "projected-gaussian"]
+    code, out, _ = run(*asked)
     assert code == 0
-    line = row_of("projected-gaussian", out)
-    assert re.search(r"at delta \S+", line)
-    assert "on records" in re.sub(r"\s+", " ", out)
-
-
-def test_the_same_seed_prints_the_same(run):
-    asked = [*ASKED, "--epsilon", "1", "--trials", "400", "--mechanism", "laplace"]
-    first, second = (re.sub(r"\d+\.\d s", "", run(*asked)[1]) for _ in range(2))
-    assert first == second
+    assert re.search(r"at delta \S+", row_of("projected-gaussian", out))
+    assert "on records" in " ".join(out.split())
+    again = run(*asked).out  # with the same seed
+    assert re.sub(r"\d+\.\d s", "", again) == re.sub(r"\d+\.\d s", "", out)
 
 
 @pytest.mark.parametrize(
@@ -152,11 +110,7 @@ def test_the_default_is_small_and_says_what_it_cannot_show(run, claim, name):
     [
         (["--epsilon", "1", "--trials", "63"], "--trials must be a whole number, at least 64"),
         (["--epsilon", "1", "--level", "0"], "--level must be above 0 and below 1, got 0.0"),
-        (["--epsilon", "1", "--level", "nan"], "--level must be above 0 and below 1, got nan"),
         (["--epsilon", "1", "--level", "5e-324"], "level must be at least 1e-300, got 5e-324"),
-        (["--epsilon", "1", "--n", "0"], "--n must be a whole number, at least 1"),
-        (["--epsilon", "1", "--seed", "-1"], "--seed must be a whole number, at least 0"),
-        (["--epsilon", "1", "--mechanism", "magic"], "--mechanism must be auto or one of"),
         (["--epsilon", "1", "--mechanism", "gaussian"], "--mechanism gaussian does not apply"),
         (["--epsilon", "1", "--mechanism", "ball", "--all"], "give either --mechanism or --all"),
         ([], "give either --epsilon"),

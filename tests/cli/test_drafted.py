@@ -41,9 +41,8 @@ def run(call_in_words, folder):
     return ended
 
 
-def write(schema, path="s.json"):
-    Path(path).write_text(schema.to_json())
-    return path
+def write(schema):
+    Path("s.json").write_text(schema.to_json())
 
 
 # --- from Python ----------------------------------------------------------------------------------
@@ -52,17 +51,7 @@ def write(schema, path="s.json"):
 SCHEMAS = {
     "the schema": lambda schema: schema,
     "json": lambda schema: Schema.from_json(schema.to_json()),
-    "dict": lambda schema: Schema.from_dict(schema.to_dict()),
     "columns of dict": lambda schema: Schema.from_dict(schema.to_dict()["columns"]),
-    "version 1": lambda schema: Schema.from_json(
-        json.dumps(
-            {
-                "format": "geomdp schema",
-                "version": 1,
-                "columns": [{"name": c.name, **c.to_dict()} for c in schema.columns],
-            }
-        )
-    ),
     "select": lambda schema: schema.select(["smoker", "age"]),
     "confirm another": lambda schema: schema.confirm("smoker"),
     "columns": lambda schema: Schema(schema.columns[::-1]),
@@ -101,11 +90,6 @@ def saved_summary(drafted):
     return gd.mechanisms.SmoothRelease.load("s.npz").guarantee
 
 
-def from_sql(drafted):
-    query = gd.data.Query("SELECT * FROM 'd.parquet'")
-    return gd.release(query, marked(drafted), "marginals:1", epsilon=1.0).guarantee
-
-
 def marked(drafted):
     return DRAFTED if drafted else PUBLIC
 
@@ -120,15 +104,9 @@ RECORDS = {
     "release": lambda drafted: released(marked(drafted)).guarantee,
     "the release inside": lambda drafted: released(marked(drafted)).released.guarantee,
     "unbiased": lambda drafted: released(marked(drafted), unbiased=True).guarantee,
-    "several workloads": lambda drafted: (
-        gd.release(
-            FRAME, marked(drafted), ["marginals:1", ("age", "smoker")], epsilon=1.0
-        ).guarantee
-    ),
     "path": lambda drafted: (
         gd.release("d.csv", marked(drafted), "histogram", epsilon=1.0).guarantee
     ),
-    "sql": from_sql,
     "inferred": inferred,
     "repr": lambda drafted: repr(released(marked(drafted))).splitlines()[0].partition(": ")[2],
     "covariance": lambda drafted: (
@@ -144,8 +122,9 @@ RECORDS = {
 @pytest.mark.parametrize("way", RECORDS)
 @pytest.mark.usefixtures("folder")
 def test_no_record_claims_privacy_for_a_drafted_schema(way):
-    assert str(RECORDS[way](True)).startswith("no privacy claim: ")
-    assert "were read from the records" in str(RECORDS[way](True))
+    said = str(RECORDS[way](True))
+    assert said.startswith("no privacy claim: ")
+    assert "were read from the records" in said
     assert str(RECORDS[way](False)).startswith("1-DP")
 
 
@@ -154,10 +133,7 @@ def test_only_the_columns_of_the_release_count():
     assert str(alone.guarantee).startswith("1-DP")
 
 
-def test_the_frame_says_in_each_row_why_there_is_no_claim():
-    frame = released(DRAFTED).to_frame()
-    assert set(frame["privacy"]) == {f"no privacy claim: {REASON}"}
-    assert "privacy" not in released(PUBLIC).to_frame()
+def test_a_column_must_not_be_named_like_the_one_that_says_why_there_is_no_claim():
     schema = Schema.from_dict({"privacy": {"categories": ["daily", "never"], "drafted": True}})
     with pytest.raises(ValueError, match=r"columns \['privacy'\] must be renamed"):
         gd.release(FRAME.rename(columns={"smoker": "privacy"}), schema, "histogram", epsilon=1.0)
@@ -214,12 +190,13 @@ SPARSE = [*ASK, "--technique", "sparse", "--threshold", "0.1", "--cutoff", "1"]
 COMMANDS = {
     "release": ["release", "d.csv", "--schema", "s.json", *RELEASE],
     "sql": ["release", "--sql", "SELECT * FROM 'd.parquet'", "--schema", "s.json", *RELEASE],
+    "infer": ["release", "d.csv", "--infer-schema", *RELEASE],
     "advise": ["advise", *PLAN, "--epsilon", "1"],
     "audit": ["audit", *PLAN, "--epsilon", "1", "--mechanism", "laplace", "--trials", "64"],
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["release", "sql", "advise", "audit"])
 def test_no_command_claims_privacy_for_a_drafted_schema(run, command):
     write(DRAFTED)
     code, out, err = run(*COMMANDS[command])
@@ -233,45 +210,30 @@ def test_no_command_claims_privacy_for_a_drafted_schema(run, command):
     assert "1-DP, replace-one" in out
 
 
-@pytest.mark.parametrize("way", ["release", "sql"])
+@pytest.mark.parametrize("way", ["release", "sql", "infer"])
 def test_the_files_of_a_release_say_that_there_is_no_claim(run, way):
     write(DRAFTED)
     run(*COMMANDS[way])
     record = json.loads(Path("a.privacy.json").read_text())
-    said = f"no privacy claim: {REASON}"
-    assert record["claim"] == record["guarantee"]["statement"] == said
-    assert record["schema"]["columns"] == DRAFTED.to_dict()["columns"]
-    assert set(pd.read_csv("a.csv")["privacy"]) == {said}
-
-
-def test_an_inferred_schema_is_drafted(run):
-    code, out, _ = run("release", "d.csv", "--infer-schema", *RELEASE)
-    assert (code, "no privacy claim: edges of age, categories of smoker were" in out) == (0, True)
-    record = json.loads(Path("a.privacy.json").read_text())
+    assert record["claim"] == record["guarantee"]["statement"]
+    assert record["claim"].startswith("no privacy claim: edges of age")
     assert record["schema"]["columns"]["age"]["drafted"]
-    assert pd.read_csv("a.csv")["privacy"].str.startswith("no privacy claim").all()
+    assert set(pd.read_csv("a.csv")["privacy"]) == {record["claim"]}
 
 
 def test_ask_writes_that_there_is_no_claim(run):
     Path("q.txt").write_text("smoker=daily\n")
-    for schema, claim in ((DRAFTED, f"no privacy claim: {REASON}"), (PUBLIC, "1-DP, replace-one")):
-        Path("state.jsonl").unlink(missing_ok=True)
-        write(schema)
-        code, _, err = run(*SPARSE, "--epsilon", "1")
-        assert (code, REASON in err) == (0, schema is DRAFTED)
-        first = json.loads(Path("state.jsonl").read_text().splitlines()[0])
-        assert first["claim"].startswith(claim)
+    write(DRAFTED)
+    code, _, err = run(*SPARSE, "--epsilon", "1")
+    assert (code, REASON in err) == (0, True)
+    first = json.loads(Path("state.jsonl").read_text().splitlines()[0])
+    assert first["claim"].startswith(f"no privacy claim: {REASON}")
 
 
 @pytest.mark.parametrize(
     "command",
-    [
-        COMMANDS["release"],
-        COMMANDS["sql"],
-        [*SPARSE, "--epsilon", "1"],
-        ["release", "d.csv", "--infer-schema", *RELEASE],
-    ],
-    ids=["release", "sql", "ask", "infer"],
+    [COMMANDS["release"], COMMANDS["infer"], [*SPARSE, "--epsilon", "1"]],
+    ids=["release", "infer", "ask"],
 )
 def test_a_ledger_file_is_charged_nothing(run, command):
     Path("q.txt").write_text("smoker=daily\n")
@@ -297,17 +259,9 @@ def test_from_an_unknown_file_to_a_claim_in_three_commands(run):
     assert run("schema", "confirm", "s.json")[0] == 0
     columns = json.loads(Path("s.json").read_text())["columns"]
     assert all(column["confirmed"] and "drafted" not in column for column in columns.values())
-    code, out, err = run(*COMMANDS["release"])
-    assert (code, err, "1-DP, replace-one" in out) == (0, "", True)
+    assert "1-DP, replace-one" in run(*COMMANDS["release"]).ok()
     record = json.loads(Path("a.privacy.json").read_text())
     assert record["schema"]["columns"]["age"]["confirmed"]
-
-
-def test_removing_the_mark_by_hand_states_the_same(run):
-    text = write(DRAFTED)
-    edited = Path(text).read_text().replace(', "drafted": true', "")
-    Path(text).write_text(edited)
-    assert "1-DP, replace-one" in run(*COMMANDS["release"])[1]
 
 
 def test_confirm_refuses_what_is_not_there_and_leaves_the_file(run):
@@ -317,10 +271,7 @@ def test_confirm_refuses_what_is_not_there_and_leaves_the_file(run):
     assert (code, "the schema has no column 'income'" in err) == (2, True)
     assert Path("s.json").read_bytes() == before
     write(PUBLIC)
-    Path("s.json").write_text(Path("s.json").read_text() + "\n\n")
-    before = Path("s.json").read_bytes()
-    assert "confirmed no column" in run("schema", "confirm", "s.json")[1]
-    assert Path("s.json").read_bytes() == before
+    assert "confirmed no column" in run("schema", "confirm", "s.json").out
 
 
 @pytest.mark.usefixtures("folder")
@@ -343,32 +294,17 @@ def test_a_draft_refuses_a_header_with_control_characters(run):
 
 
 def test_the_format_for_editors_is_printed(run):
-    _, out, _ = run("schema", "editor")
-    assert json.loads(out)["title"] == "geomdp schema"
+    assert json.loads(run("schema", "editor").ok())["title"] == "geomdp schema"
 
 
 # --- large epsilon --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("privacy", "says"),
-    [
-        (gd.PureDP(1e9), r"epsilon 1e\+09 .* by a factor of up to e\^1e\+09"),
-        (gd.ApproxDP(10.5, 1e-6), r"epsilon 10\.5 .* by a factor of up to e\^10\.5"),
-        (gd.ZCDP(11.0), r"rho 11 .* by a factor of about e\^11"),
-    ],
-)
-def test_python_warns_of_a_large_epsilon(privacy, says):
-    # For so large a rho, the best mechanism is purely private, and warns of its epsilon.
-    gaussian = gd.mechanisms.Gaussian if isinstance(privacy, gd.ZCDP) else None
+def test_python_warns_of_a_large_epsilon():
+    says = r"epsilon 10\.5 .* by a factor of up to e\^10\.5"
     with pytest.warns(UserWarning, match=says) as warned:
-        gd.release(FRAME, PUBLIC, "marginals:1", privacy=privacy, mechanism=gaussian)
+        gd.release(FRAME, PUBLIC, "marginals:1", epsilon=10.5)
     assert [Path(warning.filename) for warning in warned] == [Path(__file__)]
-
-
-def test_an_epsilon_of_ten_and_a_simulation_give_no_warning():
-    gd.release(FRAME, PUBLIC, "marginals:1", epsilon=10.0)
-    gd.release(FRAME, PUBLIC, "marginals:1", epsilon=1e9, rng=0)
 
 
 @pytest.mark.parametrize(
@@ -402,20 +338,15 @@ def test_ask_names_the_option_that_it_needs(run):
     assert (code, "error: --alpha must be given" in err) == (2, True)
     code, out, _ = run(*command, "--alpha", "0.3")
     assert (code, out.startswith("smoker=daily")) == (0, True)
-    code, _, err = run(*SPARSE, "--epsilon", "1", "--alpha", "0.3")
-    assert (code, "--technique sparse does not take --alpha" in err) == (2, True)
 
 
-@pytest.mark.parametrize("read", ["encode", "count_records"])
-def test_codes_and_counts_of_a_drafted_schema_are_refused(read):
+def test_codes_and_counts_of_a_drafted_schema_are_refused():
     """A mechanism that gets codes or counts cannot see the mark, so there are none."""
     workload = gd.workloads.MarginalTables(DRAFTED.levels, 1)
-
-    def reading(schema):
-        if read == "encode":
-            return list(gd.data.encode(FRAME, schema, workload.universe))
-        return gd.data.count_records(gd.data.source_of(FRAME), schema, workload)
-
-    with pytest.raises(ValueError, match=r"edges of .* were read from the records: call confirm"):
-        reading(DRAFTED)
-    assert reading(DRAFTED.confirm())
+    for read in (
+        lambda schema: list(gd.data.encode(FRAME, schema, workload.universe)),
+        lambda schema: gd.data.count_records(gd.data.source_of(FRAME), schema, workload),
+    ):
+        with pytest.raises(ValueError, match=r"edges .* were read from the records: call confirm"):
+            read(DRAFTED)
+        assert read(DRAFTED.confirm())

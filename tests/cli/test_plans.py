@@ -11,7 +11,7 @@ import pytest
 import geomdp as gd
 from geomdp.advice import comparison, setting
 from geomdp.bounds.checker import check_certificate
-from geomdp.cli.plans import NOT_PRIVATE, NOTHING_EXCLUDED, parse_range, records_for_half
+from geomdp.cli.plans import NOT_PRIVATE, NOTHING_EXCLUDED, parse_range
 from geomdp.data import Schema
 from geomdp.privacy.definitions import printed
 
@@ -32,11 +32,7 @@ def test_a_plan_is_released_without_comparing_again(run, monkeypatch):
     out = run(f"{ADVISE} --save-plan plan.json").ok()
     assert "plan plan.json, for geomdp release --plan" in out
     planned = json.loads(Path("plan.json").read_text())["mechanism"]
-
-    def compare(*asked, **more):
-        raise AssertionError("a plan needs no comparison")
-
-    monkeypatch.setattr(gd, "advise", compare)
+    monkeypatch.setattr(gd, "advise", None)
     out = run(f"{RELEASE} --workload marginals:1 --plan plan.json").ok()
     assert "chosen by the plan in plan.json" in out
     made = json.loads(Path("a.privacy.json").read_text())["mechanism"]
@@ -50,14 +46,9 @@ def test_a_plan_is_released_without_comparing_again(run, monkeypatch):
         ("--workload marginals:2 --plan plan.json", "--plan plan.json: workload must be the one"),
         ("--workload marginals:1 --plan no.json", "no.json: No such file"),
         ("--workload marginals:1 --plan schema.json", "schema.json must hold a plan"),
-        (
-            "--workload marginals:1 --plan plan.json --mechanism laplace",
-            "--plan excludes --mechanism",
-        ),
         ("--workload marginals:1 --plan plan.json --effort 1", "--plan excludes --mechanism"),
         ("--workload marginals:1 --mechanism laplace --effort 1", "--effort needs"),
         ("--workload marginals:1 --effort 0", "--effort must be a finite number above 0, got 0"),
-        ("--workload marginals:1 --effort inf", "--effort must be a finite number above 0"),
     ],
 )
 def test_plans_that_do_not_fit_are_refused(run, flags, message):
@@ -77,17 +68,18 @@ def test_a_plan_with_a_heuristic_sampler_needs_to_be_allowed(run):
     assert not Path("a.csv").exists()
 
 
-@pytest.mark.parametrize("command", ["advise", "budget"])
-def test_a_plan_for_persons_needs_the_same_number_of_rows(run, command):
+def test_a_plan_for_persons_needs_the_same_number_of_rows(run):
     """Without this, a plan for persons would be released with the claim for rows, in silence."""
     rows = Path("survey.csv").read_text().split()
     rows = [f"{rows[0]},person", *(f"{row},p{i}" for i, row in enumerate(rows[1:]))]
     Path("survey.csv").write_text("\n".join(rows))
     asked = "--schema schema.json --n 40 --workload marginals:1 --adjacency add-remove"
-    wanted = {"advise": "--epsilon 4", "budget": "--rmse 0.1"}[command]
     persons = "--max-rows-per-person 4"
-    assert run(f"{command} {asked} {wanted} --save-plan rows.json").code == 0
-    assert run(f"{command} {asked} {wanted} {persons} --save-plan persons.json").code == 0
+    assert run(f"advise {asked} --epsilon 4 --save-plan rows.json").code == 0
+    assert run(f"budget {asked} --rmse 0.1 {persons} --save-plan persons.json").code == 0
+    for command in ("advise --epsilon 4", "budget --rmse 0.1"):
+        rows_only = f"{command} {asked} {persons}".replace("--adjacency add-remove", "")
+        assert "needs --adjacency add-remove" in run(rows_only).error()
     line = f"release survey.csv {asked} --ledger l --budget epsilon=1000 --epsilon-above-10"
     for plan, given, said in (
         ("persons", "", "4, got none"),
@@ -113,18 +105,12 @@ def test_a_plan_for_more_records_warns_in_one_line(run):
 
 
 def test_a_plan_is_written_to_a_new_file_only(run):
-    for flags, message in (
-        ("--save-plan schema.json", "--save-plan must name a new file"),
-        ("--save-plan no/plan.json", "--save-plan must be in an existing folder"),
-    ):
-        code, out, err = run(f"{ADVISE} {flags}")
-        assert (code, out) == (2, "")
-        assert message in err
+    for file, message in (("schema.json", "name a new file"), ("no/p.json", "be in an existing")):
+        assert f"--save-plan must {message}" in run(f"{ADVISE} --save-plan {file}").error()
 
 
 def test_effort_limits_what_advice_may_cost(run, monkeypatch):
-    budgets = []
-    try_all = comparison.try_all
+    budgets, try_all = [], comparison.try_all
 
     def noted(asked: setting.Setting):
         budgets.append(asked.budget)
@@ -151,36 +137,6 @@ def test_half_the_error_can_need_a_number_of_records_that_is_not_accepted(run):
     assert "no number of records found" in out
 
 
-def test_the_search_goes_up_to_the_last_number_that_is_accepted():
-    """Doubling n to 12,000,000 is refused, but a smaller n halves the error."""
-    # Sums of whole numbers up to 2^30 are exact for fewer than 2^23 records.
-    workload, most = gd.workloads.Explicit(np.eye(64) * 2.0**30), 2**23 - 1
-    noise = gd.mechanisms.Geometric(workload, n=1_500_000, privacy=gd.PureDP(5e-6))
-    mechanism = gd.mechanisms.Projected(noise)
-    target = mechanism.predicted_rmse.value / 2
-    assert mechanism.with_n(6_000_000).predicted_rmse.value > target
-    assert mechanism.with_n(most).predicted_rmse.value < target
-    with pytest.raises(ValueError, match=f"n must be at most {most}"):
-        mechanism.with_n(12_000_000)
-    found = records_for_half(mechanism)
-    assert found is not None
-    assert mechanism.with_n(found).predicted_rmse.value <= target
-    # The search stops within one percent of the least such n.
-    assert mechanism.with_n(int(found * 0.99)).predicted_rmse.value > target
-
-
-def test_the_search_reports_faults_other_than_too_many_records(monkeypatch):
-    """A fault of the set-up for some n must not look like a limit on the number of records."""
-    mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(1.0))
-
-    def failing(self, n):
-        raise ValueError("the set-up failed")
-
-    monkeypatch.setattr(gd.mechanisms.Laplace, "with_n", failing)
-    with pytest.raises(ValueError, match="the set-up failed"):
-        records_for_half(mechanism)
-
-
 # --- curve ------------------------------------------------------------------------------------
 
 
@@ -200,9 +156,7 @@ ASK = ["--schema", "schema.json", "--workload", "marginals:1", "--epsilon", "1",
 
 def test_a_schema_alone_gives_predictions(curve):
     result = curve(*ASK, "--out", "mine.png")
-    assert result.code == 0, result.err
-    assert result.err == ""
-    assert "least error" in result.out
+    assert "least error" in result.ok()
     assert {path.suffix for path in Path().glob("mine.*")} == {".csv", ".png", ".svg"}
     table = pd.read_csv("mine.csv")
     assert set(table.quantity) == {"predicted", "excluded"}
@@ -210,29 +164,21 @@ def test_a_schema_alone_gives_predictions(curve):
     # The figure marks and names the best mechanisms that the command prints. By default, no
     # mechanism in the table has a heuristic sampler.
     figure = Path("mine.svg").read_text()
-    printed = result.words
     for n in (10, 1000):
         best = table[(table.quantity == "predicted") & (table.n == n)]
         name = best.loc[best.rmse.idxmin(), "curve"]
-        assert f"with {n} records ({name})" in printed
+        assert f"with {n} records ({name})" in result.words
         assert f"least with {n} records:" in figure
         assert name in figure
+    assert NOTHING_EXCLUDED not in result.words
     assert not table.sampler.fillna("").str.startswith("heuristic").any()
-    # Without --force, a second run overwrites nothing.
-    before = Path("mine.png").read_bytes()
-    refused = curve(*ASK, "--out", "mine.png")
-    assert refused.code == 2
-    assert "use --force" in refused.err
-    assert Path("mine.png").read_bytes() == before
+    assert "use --force" in curve(*ASK, "--out", "mine.png").error()
 
 
 def test_a_guarantee_without_a_lower_bound_says_so(curve):
     weak = ["--schema", "schema.json", "--workload", "marginals:2", "--rho", "5", "--n", "10:1000"]
-    result = curve(*weak)
-    assert result.code == 0, result.err
-    assert NOTHING_EXCLUDED in result.words
+    assert NOTHING_EXCLUDED in curve(*weak).words
     assert "no shaded region: the" in Path("curve.svg").read_text()
-    assert NOTHING_EXCLUDED not in curve(*ASK, "--force").words
 
 
 def test_records_are_measured_with_a_warning(curve):
@@ -251,8 +197,6 @@ def test_records_are_measured_with_a_warning(curve):
         (["--out", "mine.pdf"], "--out must name a file ending in .png"),
         (["--out", "nowhere/mine.png"], "--out must be in an existing folder"),
         (["--n", "1000:10"], "--n must be LOW:HIGH"),
-        (["--n", "1000"], "--n must be LOW:HIGH"),
-        (["--n", "0:10"], "--n must be LOW:HIGH"),
         (["--n", "10:99999999"], "--n must be LOW:HIGH"),
         (["--measure"], "--measure needs --sample"),
         (["--sample", "rand"], "give either --schema or --sample"),
@@ -321,37 +265,21 @@ def test_brackets_of_conjunctions_of_two_of_three_bits(brackets):
 
 @pytest.mark.parametrize(
     ("flags", "shown"),
-    [
-        (["--rho", "0.5"], "0.5-zCDP (replace-one)"),
-        (["--epsilon", "1", "--delta", "1e-6"], "(1, 1e-06)-DP (replace-one)"),
-    ],
+    [("--rho 0.5", "0.5-zCDP"), ("--epsilon 1 --delta 1e-6", "(1, 1e-06)-DP")],
 )
 def test_other_guarantees_have_brackets(brackets, flags, shown):
-    result = brackets(
-        *TABLES, "--workload", "marginals:1", "--alpha", "0.05", *flags, "--out", "b.json"
-    )
-    assert result.code == 0, result.err
-    assert shown in result.words
-    checked = brackets("check-bound", "b.json")
-    assert checked.code == 0
-    assert shown.partition(" ")[0] in checked.out
-
-
-def test_a_bracket_needs_one_guarantee(brackets):
-    given = [*TABLES, "--workload", "marginals:1", "--alpha", "0.05"]
-    assert "--epsilon (with or without --delta) or --rho" in brackets(*given).error()
-    assert "excludes --rho" in brackets(*given, "--rho", "1", "--delta", "1e-6").error()
+    asked = "--workload marginals:1 --alpha 0.05 --out b.json"
+    result = brackets(*TABLES, *asked.split(), *flags.split())
+    assert f"{shown} (replace-one)" in result.words, result.err
+    assert shown in brackets("check-bound", "b.json").ok()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (["--alpha", "0"], "alpha must be a finite number above 0, got 0.0"),
-        (["--alpha", "x"], "must be a number, got 'x'"),
-        (["--epsilon", "-1"], "--epsilon must be from 1e-12 to 1e+12"),
         (["--metric", "l3"], "must be one of mean-l2, rms, worst-case, got 'l3'"),
         (["--out", "lower.csv"], "--out must name a file ending in .json"),
-        (["--out", "no/lower.json"], "--out must be in an existing folder"),
         (["--alpha", "0.9", "--out", "lower.json"], "has no certificate: n >= 1"),
     ],
 )
@@ -385,7 +313,7 @@ def test_a_cell_is_named_by_its_levels(run):
 
 
 def test_the_certificate_is_written_and_verified_and_the_figure_drawn(run):
-    line = f"{BUDGET} --rmse 0.05 --out"
+    line = "budget --schema schema.json --n 500 --workload marginals:1 --rmse 0.05 --out"
     out = run(f"{line} low.json").ok()
     assert "low.json; verify it with: geomdp check-bound low.json" in out
     assert run("check-bound low.json").code == 0
@@ -394,8 +322,7 @@ def test_the_certificate_is_written_and_verified_and_the_figure_drawn(run):
     assert header == "epsilon,curve,error,limit"
     assert Path("a.png").exists()
     assert Path("a.svg").exists()
-    for name in ("low.json", "a.png"):
-        assert "would overwrite" in run(f"{line} {name}").error()
+    assert "would overwrite" in run(f"{line} low.json").error()
 
 
 def test_a_plan_releases_what_was_found(run):
@@ -435,24 +362,15 @@ def test_weights_of_a_plan_exclude_others(run):
     assert run(line).code == 0
 
 
-@pytest.mark.parametrize("declared", ["impossible", "refines"])
-def test_a_plan_that_leaves_out_what_is_declared_is_not_saved(run, declared, monkeypatch):
+def test_a_plan_that_leaves_out_what_is_declared_is_not_saved(run, monkeypatch):
     """Such a plan is for other queries than those of `release`."""
-    own = {
-        "impossible": [{"region": ["south"], "smoker": ["true"]}],
-        "refines": {"region": {"smoker": {"true": ["north"], "false": ["east", "south"]}}},
-    }
-    schema = SCHEMA.declare(**{declared: own[declared]})
+    schema = SCHEMA.declare(impossible=[{"region": ["south"], "smoker": ["true"]}])
     Path("schema.json").write_text(schema.to_json())
-    line = f"{BUDGET} --rmse 0.1 --save-plan plan.json"
+    line = f"{BUDGET} --rmse 0.1 --zcdp --save-plan plan.json"
     assert run(f"{line} --columns smoker,retired").code == 0
     Path("plan.json").unlink()
-    assert run(f"{BUDGET} --rmse 0.1").code == 0
     monkeypatch.setattr(gd, "budget_for", None)  # refused before the search
-    code, _, err = run(line)
-    assert code == 2
-    assert "--save-plan must be left out" in err
-    assert "use `geomdp advise --save-plan`" in err
+    assert "--save-plan must be left out" in run(line).err
     assert not Path("plan.json").exists()
 
 
@@ -476,7 +394,6 @@ def test_one_mechanism_has_the_same_errors_in_all_commands(run):
         ("", "give an error to reach, for instance --half-width 0.02"),
         ("--rmse many", "--rmse must end with a finite number above 0"),
         ("--largest 0", "--largest must end with a finite number above 0"),
-        ("--rmse region:nan", "--rmse must end with a finite number above 0"),
         ("--rmse region:0.1", "--rmse region:0.1: it must name a table or a query of"),
         ("--rmse 0.1 --zcdp --delta 1e-6", "--delta excludes --zcdp"),
         ("--rmse 0.1 --delta 2", "--delta must be above 0 and below 1/2"),

@@ -1,17 +1,17 @@
 """The commands `geomdp smooth summarize` and `geomdp smooth answer`."""
 
+import base64
 import errno
 import json
 import os
 import re
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from geomdp.cli.smooth import FORMAT_HELP
+from geomdp.cli.smooth import ERRORS, FORMAT_HELP
 from geomdp.mechanisms import MomentProjection
 from geomdp.mechanisms.smooth_release import SmoothRelease
 from geomdp.privacy import Ledger
@@ -48,10 +48,8 @@ def run(call):
 
 @pytest.mark.parametrize("data", ["people.csv", "people.parquet"])
 def test_almost_without_noise_answers_are_true_means(run, data):
-    options = (
-        f"--bounds {BOUNDS} --smoothness 4 --epsilon 1e5 --epsilon-above-10 --degree 12 --out s.npz"
-    )
-    out = run(f"summarize {data} {options}").ok()
+    options = f"--bounds {BOUNDS} --smoothness 4 --epsilon 1e5 --epsilon-above-10 --degree 12"
+    out = run(f"summarize {data} {options} --out s.npz").ok()
     assert "143: degrees 0 to 11 in each of 2 variables" in out
     assert "100000-DP, replace-one" in out
     assert f"{N} (counted)" in out
@@ -70,38 +68,26 @@ def test_the_file_says_what_the_screen_says(run):
     run(f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --rho 0.5 --out s.npz --seed 7")
     release = SmoothRelease.load("s.npz")
     assert str(release.guarantee) == "seeded: no privacy claim"
-    assert release.schema is not None
-    assert [(c.name, c.bounds) for c in release.schema.real_columns] == [
-        ("age", (0.0, 120.0)),
-        ("income", (-100.0, 900.0)),
-    ]
+    bounds = {column.name: column.bounds for column in release.schema.real_columns}
+    assert bounds == {"age": (0.0, 120.0), "income": (-100.0, 900.0)}
     assert release.n == N
     _, out, _ = run("answer s.npz --query query.json")
     assert "seeded: no privacy claim" in out
     assert "as released" in out
     release.projected(MomentProjection.on_grid(release.noise_std, 24)).save("moved.npz")
-    code, out, _ = run("answer moved.npz --query query.json")
-    assert code == 0
+    out = run("answer moved.npz --query query.json").ok()
     assert "projected onto attainable moments; noise std is the value before" in out
-    first = Path("s.npz").read_bytes()
-    error = run(
-        f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --rho 1 --out s.npz"
-    ).error()
-    assert "would overwrite 's.npz'" in error
-    assert Path("s.npz").read_bytes() == first
+    again = f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --rho 1 --out s.npz"
+    assert "would overwrite 's.npz'" in run(again).error()
 
 
 def test_a_single_query_and_a_declared_number(run):
     Path("one.json").write_text(json.dumps(QUERIES[1]))
-    code, out, _ = run(
-        f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --epsilon 1 --n 400 "
-        "--adjacency add-remove --out s.npz"
-    )
-    assert code == 0
+    options = f"--bounds {BOUNDS} --smoothness 2 --epsilon 1 --n 400 --adjacency add-remove"
+    out = run(f"summarize people.csv {options} --out s.npz").ok()
     assert "400 (declared)" in out
     assert "add/remove" in out
-    code, out, _ = run("answer s.npz --query one.json --out a.csv")
-    assert code == 0
+    out = run("answer s.npz --query one.json --out a.csv").ok()
     assert "if there are fewer than 400 records, each missing record" in out
     assert np.isfinite(pd.read_csv("a.csv").missing_record).all()
 
@@ -122,18 +108,15 @@ def test_queries_have_names_units_and_a_file(run):
     out = run(line).ok()
     assert "mean age" in out
     answers = pd.read_csv("answers.csv").set_index("query")
-    assert list(answers.columns) == [
-        "kind", "answer", "noise_std", "approximation_error", "error_bound",
-    ]  # fmt: skip
+    assert list(answers.columns) == ["kind", "answer", *ERRORS]
     frame, x = table(), cube(table())
+    inside = {"kind": "SoftRange", "low": [-0.5, -0.8], "high": [0.0, 0.2], "width": 1.0}
     truths = [
         frame.age.mean(),
         (frame.age * frame.income).mean(),
         (1 / (1 + np.exp(-(0.01 * frame.age - 0.001 * frame.income + 0.2)))).mean(),
         np.cos(0.01 * frame.age + 0.3).mean(),
-        query_from_dict(
-            {"kind": "SoftRange", "low": [-0.5, -0.8], "high": [0.0, 0.2], "width": 1.0}
-        )(x).mean(),
+        query_from_dict(inside)(x).mean(),
         np.exp(-((x - [40 / 60 - 1, 400 / 500 - 1]) ** 2).sum(axis=1) / (2 * 1.5**2)).mean(),
     ]
     np.testing.assert_allclose(answers.answer, truths, rtol=2e-3)
@@ -159,31 +142,27 @@ PAID = f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --epsilon 1 --out
 
 
 @pytest.mark.parametrize("writes", [0, 1])
-def test_a_full_disk_costs_nothing_or_no_summary(run, monkeypatch, tmp_path, writes):
+def test_a_full_disk_costs_nothing_or_no_summary(run, monkeypatch, writes):
     """The disk is full before the room for the summary is taken, or after it is paid."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    Path("temporary").mkdir()
     sync, left = os.fsync, list(range(writes))
 
     def limited(descriptor):
-        if not left and "temporary" not in os.readlink(f"/proc/self/fd/{descriptor}"):
+        if not left:
             raise OSError(errno.ENOSPC, "No space left on device")
-        del left[:1]
+        left.pop()
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", limited)
     code, out, err = run(f"{PAID} --budget epsilon=1")
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert (code, len(err.splitlines())) == (2, 1)
     assert "geomdp: error: s.npz: No space left on device" in err
-    saved = [*Path("temporary").glob("*/s.npz")]
     assert not [*Path().glob("*s.npz*")]
-    if writes == 0:
-        assert not saved
-        with Ledger.existing(Path("l")) as ledger:
-            assert not ledger.spends()
-        return
-    assert "1-DP was charged to l, and the answers are in " in err
-    assert str(SmoothRelease.load(saved[0]).guarantee).startswith("1-DP, replace-one")
+    with Ledger.existing(Path("l")) as ledger:
+        assert len(ledger.spends()) == writes
+    if writes == 1:
+        assert "1-DP was charged to l, and the answers are on standard output" in err
+        Path("printed.npz").write_bytes(base64.b64decode(out.partition("\n")[2]))
+        assert str(SmoothRelease.load("printed.npz").guarantee).startswith("1-DP, replace-one")
 
 
 def test_the_queries_in_the_help_have_the_stated_shapes():
@@ -206,10 +185,7 @@ SOUND = "summarize people.csv --smoothness 2 --epsilon 1 --out s.npz"
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (
-            f"{SOUND} --bounds age=0:100,income=-100:900",
-            r"between 0 and 100: row \d+, column 'age'",
-        ),
+        (f"{SOUND} --bounds age=0:100", r"between 0 and 100: row \d+, column 'age'"),
         (f"{SOUND} --bounds name=0:1", "must be a number: row 0, column 'name'"),
         (f"{SOUND} --bounds age=5:5", "column 'age': bounds must be 2 numbers, increasing"),
         (f"{SOUND} --bounds age=5", r"--bounds must be NAME=LOW:HIGH,\.\.\., got 'age=5'"),
@@ -218,10 +194,8 @@ SOUND = "summarize people.csv --smoothness 2 --epsilon 1 --out s.npz"
         (f"{SOUND} --bounds {BOUNDS} --n 7", "must number n = 7, got 300"),
         (f"{SOUND} --bounds {BOUNDS} --degree 1", "degree must be"),
         (f"{SOUND} --bounds {BOUNDS} --smoothness 0", "--smoothness must be"),
-        (f"{SOUND} --bounds {BOUNDS} --rho 1", "give either --epsilon"),
         (f"{SOUND} --bounds {BOUNDS} --adjacency add-remove", "needs --n"),
         (f"{SOUND} --bounds {BOUNDS} --out s.csv", r"ending in \.npz"),
-        (f"{SOUND} --bounds {BOUNDS} --out none/s.npz", "existing folder"),
         ("answer query.json --query query.json", "is not a smooth summary"),
         ("answer none.npz --query query.json", "No such file"),
     ],
