@@ -105,9 +105,7 @@ def _streamed(stream: TextIO, table: Table) -> Lines:
 
 @contextmanager
 def exclusive(state: Path, room: int) -> Iterator[FileIO]:
-    """Create the state file with `room` bytes; refuse one that exists, even if its run has ended,
-    and remove it if no line is added.
-    """
+    """Create the new state file with `room` bytes, and remove it if no line is added."""
     try:
         file = state.open("xb", buffering=0)
     except FileExistsError as error:
@@ -128,9 +126,7 @@ def exclusive(state: Path, room: int) -> Iterator[FileIO]:
 def answer_all(
     lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, file: FileIO, charged: str
 ) -> None:
-    """Answer questions until the last or the end of the budget; each answer, a count of `histogram`
-    over `n` with noise, is written to the state file, and then printed even if that failed.
-    """
+    """Answer questions to the end of the budget; write each answer, then print it."""
     said = f"{charged}, and the answers are in {file.name!s}"
     for number, (text, query) in enumerate(lines):
         try:
@@ -231,9 +227,7 @@ class Setting:
         return own | {name: value for name, value in stated.items() if value is not None}
 
     def mechanism(self, size: int, n: int, ledger: gd.Ledger | None) -> Interactive:
-        """The mechanism for `n` records (under add-remove, declared) and `size` combinations of
-        levels, paid when it is built.
-        """
+        """The mechanism, paid when it is built, for `size` combinations of levels."""
         shared: Any = {"privacy": self.privacy, "adjacency": self.adjacency, "ledger": ledger}
         if self.questions is not None:
             rule = gd.mechanisms.MultiplicativeWeights(size)

@@ -159,9 +159,7 @@ def _audited(
     level: float,
     seed: int | None,
 ) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
-    """Rows on the audits of the named mechanisms, which must apply (``ValueError``), of all, or of
-    the first within `SECONDS`; and the mechanisms that are left out, with the reasons.
-    """
+    """Rows on the audits, and the mechanisms that are left out, with the reasons."""
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.cli.inputs import build_mechanism
 

@@ -74,9 +74,7 @@ def _print(table: Table) -> None:
 
 @contextmanager
 def printing(said: str) -> Iterator[None]:
-    """Print results that are paid and written; if standard output is full or closed, warn where
-    they are and what was charged, so that nobody pays twice.
-    """
+    """Print results that are paid and written; if that fails, warn where they are."""
     try:
         yield
         sys.stdout.flush()
@@ -229,9 +227,7 @@ Second = TypeVar("Second")
 def check_together(
     first: Callable[[], First], second: Callable[[], Second], *checks: Callable[[], object]
 ) -> tuple[First, Second]:
-    """The results of `first` and `second` after all checks of a command's flags; several
-    ``ValueError``, also of inner groups, are raised as one group.
-    """
+    """The first two results, after all checks; several ``ValueError`` are one group."""
     results: list[object] = []
     errors: list[Exception] = []
     for part in (first, second, *checks):
@@ -263,9 +259,7 @@ def naming_flags(*parameters: str) -> Iterator[None]:
 
 
 def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
-    """Run `command` and exit with its code, 0 for None; with 2 after an error of the user, in one
-    line each, with 130 after Ctrl-C, and with a traceback after an error of this program.
-    """
+    """Run `command` and exit with its code, or with one line for each error of the user."""
     # Imported here, so that --help appears without delay.
     from geomdp.privacy.ledger import BudgetExhausted
 

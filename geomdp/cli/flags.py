@@ -231,9 +231,7 @@ Data: TypeAlias = Annotated[Path | None, _option("DATA")]
 
 @dataclass(frozen=True)
 class Question:
-    """Queries as written on the command line, with weights of `workloads`, then of `tables`; None
-    means weights of 1 and all columns of a kind.
-    """
+    """Queries as written on the command line; weights of `workloads`, then of `tables`."""
 
     workloads: tuple[str, ...]
     tables: tuple[tuple[str, ...], ...] = ()

@@ -75,9 +75,7 @@ def record_source(
 def planned_task(
     question: Question, sample: str | None, schema: Path | None, *, declared: bool = False
 ) -> Task:
-    """The queries of `question` on the columns of a sample or schema, with a warning if drafted;
-    unless `declared`, without what the schema declares impossible.
-    """
+    """The queries on a declared table; unless `declared`, all records count as possible."""
     given = described_schema(sample, schema)[0]
     task = question.task(given if declared else undeclared(given))
     warn_of(task.caveat)

@@ -110,9 +110,7 @@ def record_room(schema: Schema) -> int:
 
 
 def warn_of_formulas(columns: Columns, path: Path) -> None:
-    """Warn if a spreadsheet would run labels or names in the CSV file `path` as formulas: they stay
-    because "-5 to 0" can be an answer in a survey.
-    """
+    """Warn of labels that a spreadsheet would run; they stay: "-5 to 0" can be an answer."""
     found = []
     for name, column in columns.items():
         texts = [name] if isinstance(column, np.ndarray) else [name, *column]
@@ -159,9 +157,7 @@ def encoded(columns: Columns, path: Path, csv_format: CsvFormat | None = None) -
 
 @contextmanager
 def paid_files(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes], str], None]]:
-    """Take room for files before a release is paid; yield the function that writes them after, or
-    prints them if another program has taken the room.
-    """
+    """Take room for files before payment; yield what writes or else prints them after it."""
     with room_for(sizes) as write:
 
         def write_or_print(contents: Mapping[Path, bytes], charged: str) -> None:
@@ -212,9 +208,7 @@ def check_plan(path: Path | None) -> None:
 def check_free(
     paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = (), flag: str = "--out"
 ) -> None:
-    """Raise ``ValueError`` if a file is a folder, exists (without `overwrite`), or is an input or a
-    link to one.
-    """
+    """Raise ``ValueError`` for a folder, a file that exists, or an input or a link to one."""
     given = list(inputs)
     for path in paths:
         if path.is_dir():
@@ -318,9 +312,7 @@ class Payment:
 
     @contextmanager
     def opened(self, claim: Guarantee, label: str) -> Iterator[Ledger | None]:
-        """Yield the ledger, open within the context, after it was asked whether it can pay `claim`;
-        None without --ledger. If a new ledger cannot pay, its file is not created.
-        """
+        """Yield the ledger, which can pay `claim`; None without --ledger. Create none in vain."""
         if self.path is None:
             yield None
             return

@@ -156,9 +156,7 @@ def _compared(value: float, best: float) -> str:
 
 
 def records_for_half(mechanism: gd.mechanisms.Mechanism) -> int | None:
-    """The least n, up to one percent, that halves the predicted error; None beyond 2^20 times n, or
-    if the mechanism does not take so many records.
-    """
+    """The least n, up to 1%, that halves the predicted error; None beyond 2^20 times n."""
     from geomdp.mechanisms.additive_noise.base import InexactSumsError
 
     def reached(n: int) -> bool:

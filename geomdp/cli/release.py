@@ -382,9 +382,7 @@ def privacy_record(
     n: int,
     declared_n: int | None,
 ) -> dict[str, object]:
-    """The privacy record: the claim, which can be stronger than what was `asked`, the question and
-    the method, with the facts `own` to the command; without `declared_n`, records were counted.
-    """
+    """The privacy record: the claim, what was `asked`, and the facts `own` to the command."""
     from importlib.metadata import version  # slow import
 
     return {

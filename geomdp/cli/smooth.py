@@ -227,9 +227,7 @@ def answer(
 def _answers(
     release: gd.mechanisms.SmoothRelease, queries: list[tuple[str, ClosedForm]], *, cube: bool
 ) -> Columns:
-    """Columns with the name, kind, answer and errors of each query, and under add/remove with what
-    each record missing from the declared n adds to the sum.
-    """
+    """The name, kind, answer and errors of each query, and what missing records add."""
     if not cube and release.schema is None:
         raise ValueError("--original-units needs a summary with the bounds of its columns")
     schema = None if cube else release.schema
@@ -245,9 +243,7 @@ def _answers(
 
 
 def _read_queries(path: Path) -> list[tuple[str, ClosedForm]]:
-    """The names and queries in a JSON file, by default named by kind and position; one
-    ``ValueError`` for each wrong entry.
-    """
+    """The names and queries in a JSON file; one ``ValueError`` for each wrong entry."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -286,9 +282,7 @@ MAX_TERMS = 10_000
 
 
 def _in_cube(query: ClosedForm, schema: gd.data.Schema) -> ClosedForm:
-    """A query on the cube with the same values as `query` on the columns of `schema`: a point x
-    represents c_i + r_i x_i, for the middle c_i and half width r_i of the bounds.
-    """
+    """A query on the cube with the values of `query` on columns: x stands for c_i + r_i x_i."""
     from geomdp.workloads.smooth import GaussianMixture, Logistic, Polynomial, SoftRange, Waves
 
     bounds = np.array([column.bounds for column in schema.real_columns])

@@ -157,9 +157,7 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
 def column_codes(
     batches: Iterable[pa.RecordBatch], columns: Sequence[Column | SkippedColumn], tables: Forbidden
 ) -> Iterator[list[npt.NDArray[Any]]]:
-    """For each batch, the codes, scaled values or texts (n,) of `columns`; an error has all faults
-    of one batch.
-    """
+    """For each batch, the codes, scaled values or texts (n,) of `columns`."""
     first_row = 0
     known = {column.name for column in columns}
     tables = {names: table for names, table in tables.items() if {*names} <= known}
@@ -449,9 +447,7 @@ def _text_of_float(value: float | None, limit: float) -> str | int:
 
 
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column | JoinedColumn, ...]:
-    """The columns of a confirmed `schema` that make up a record of `universe`, in its order; some
-    can be `Schema.joined`. ``ValueError`` if `schema` is drafted or does not fit.
-    """
+    """The columns, some joined, of a record of `universe`; ``ValueError`` for no fit."""
     require_type(schema, Schema, "schema")
     schema.check_public()
     match universe:

@@ -289,9 +289,7 @@ def _arrow_array(series: pd.Series[Any] | pd.Index[Any]) -> tuple[pa.Array, Bool
 
 
 def _union(values: list[Any]) -> tuple[pa.Array, BoolArray]:
-    """Python objects (n,) as an Arrow union of texts and floats, each converted by itself, so that
-    no value changes the type of another, and which (n,) are not `FITTING`.
-    """
+    """Objects (n,) as a union of texts and floats, each by itself; which are not `FITTING`."""
     import pyarrow as pa
 
     def converted_alone(value: Any) -> str | float | object | None:

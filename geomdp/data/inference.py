@@ -239,9 +239,7 @@ class _Summary:
 
 
 def round_edges(low: float, high: float, bins: int) -> tuple[float, ...] | None:
-    """About `bins` + 1 edges from `low` to `high`: multiples of 1, 2, 2.5 or 5 times a power of 10;
-    None if float64 cannot represent them.
-    """
+    """About `bins` + 1 edges that are round numbers; None if float64 cannot hold them."""
     with np.errstate(all="ignore"):
         width = (high - low) / bins
         if not (math.isfinite(width) and width > 0):

@@ -191,24 +191,24 @@ def _joined(
     sizes = dict(zip((*one.names, *other.names), (*one.sizes, *other.sizes), strict=True))
     names = tuple(name for name in order if name in sizes)
     pairs = len(one.codes) * len(other.codes)
-    found = np.zeros((0, len(names)), dtype=np.int64)
     if pairs <= MAX_COMBINATIONS:
         first, second = np.divmod(np.arange(pairs), len(other.codes))
         codes = dict(zip(one.names, one.codes[first].T, strict=True))
         codes |= dict(zip(other.names, other.codes[second].T, strict=True))
         found = np.stack([codes[name] for name in names], axis=1)[~impossible(codes, tables)]
-    if pairs <= MAX_COMBINATIONS and not len(found):
-        raise ValueError(
-            "impossible and refines must leave a possible combination of levels, got none for "
-            f"{', '.join(names)}"
-        )
-    if not len(found) <= MAX_JOINED or pairs > MAX_COMBINATIONS:
-        raise ValueError(
-            "columns that impossible combinations link must have at most 2^16 possible "
-            f"combinations of levels, got {len(found) or pairs} for {', '.join(names)}"
-        )
-    found = found[np.lexsort(found.T[::-1])]
-    return JoinedColumn(names, tuple(sizes[name] for name in names), found)
+        if not len(found):
+            raise ValueError(
+                "impossible and refines must leave a possible combination of levels, got none for "
+                f"{', '.join(names)}"
+            )
+        if len(found) <= MAX_JOINED:
+            found = found[np.lexsort(found.T[::-1])]
+            return JoinedColumn(names, tuple(sizes[name] for name in names), found)
+        pairs = len(found)
+    raise ValueError(
+        "columns that impossible combinations link must have at most 2^16 possible "
+        f"combinations of levels, got {pairs} for {', '.join(names)}"
+    )
 
 
 def impossible(codes: Mapping[str, IntArray], tables: Forbidden) -> BoolArray:
