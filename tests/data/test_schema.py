@@ -13,7 +13,7 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geomdp.data.schema as format_of_schemas
@@ -79,6 +79,7 @@ formats = st.builds(
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(columns(), min_size=2, max_size=6, unique_by=lambda column: column.name), formats)
 def test_a_schema_survives_its_file(declared, csv):
     skipped = SkippedColumn(declared[0].name, "free text")
