@@ -26,10 +26,10 @@ def test_the_tests_of_a_fault_exist(name):
 @pytest.mark.parametrize("place", ["TestOthers::", ""])
 def test_a_test_that_another_class_holds_is_not_found(place):
     """Pytest would run nothing for such an id, so no test would notice the fault."""
-    file = "tests/mechanisms/test_oracles.py"
-    are_tests([f"{file}::TestTargets::test_exact_box"])
+    file = "tests/mechanisms/test_arguments.py"
+    are_tests([f"{file}::TestContainment::test_accepts"])
     with pytest.raises(AssertionError):
-        are_tests([f"{file}::{place}test_exact_box"])
+        are_tests([f"{file}::{place}test_accepts"])
 
 
 def test_a_fault_is_in_force_inside_the_block_only():

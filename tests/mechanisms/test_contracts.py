@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
 import itertools
 from pathlib import Path as FilePath
@@ -38,17 +37,6 @@ from tests.noise.test_ball_rate import ball_delta
 from tests.stats import MINIMUM_SAMPLES, mean_agrees, mean_at_most
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
-
-
-class Path(enum.Enum):
-    """How a release is drawn: in float64 with a seed, or exactly and without a seed."""
-
-    FLOAT64 = "float64"
-    EXACT = "exact"
-
-
-#: Number of exact releases, each of which takes a millisecond.
-EXACT_TRIALS = 1000
 
 
 class Untouchable(np.random.Generator):
@@ -155,17 +143,17 @@ def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacenc
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("name", "workload", "adjacency", "path"),
+    ("name", "workload", "adjacency", "exact"),
     [
-        (name, workload, adjacency, Path.FLOAT64)
+        (name, workload, adjacency, False)
         for name, entry in ADDITIVE.items()
         for workload in dict.fromkeys(["one-way marginals", "flat", entry.home])
         if entry.density or workload != "flat"
         for adjacency in Adjacency
     ]
-    + [(name, "one-way marginals", ADD, Path.EXACT) for name in ADDITIVE if name not in WITHOUT],
+    + [(name, "one-way marginals", ADD, True) for name in ADDITIVE if name not in WITHOUT],
 )
-def test_exact_predictions_are_equalities(name, workload, adjacency, path):
+def test_exact_predictions_are_equalities(name, workload, adjacency, exact):
     """In float64, `squared_errors` draws the noise itself, so the records do not matter.
 
     Laws of exact releases under replace-one are in test_exact_table.py and test_few_queries.py.
@@ -174,11 +162,10 @@ def test_exact_predictions_are_equalities(name, workload, adjacency, path):
     predicted = mechanism.predicted_rmse
     assert predicted.kind is PredictionKind.EXACT
     records = extreme_records(mechanism.workload, N)["mix"]
-    heuristic = isinstance(mechanism.guarantee.sampler, Heuristic)
-    if path is Path.EXACT:
-        squares = squared_errors(mechanism, records, EXACT_TRIALS, None)
+    if exact:  # each release takes a millisecond
+        squares = squared_errors(mechanism, records, MINIMUM_SAMPLES, None)
     else:
-        trials = 2500 if heuristic else 10_000
+        trials = 2500 if isinstance(mechanism.guarantee.sampler, Heuristic) else 10_000
         squares = squared_errors(mechanism, records, trials, rng(name, "mix"))
     if predicted.stderr == 0:
         mean_agrees(squares, predicted.value**2)
@@ -238,39 +225,24 @@ def test_mechanisms_without_a_bound_under_add_remove_are_refused(name):
 
 
 @pytest.mark.parametrize(("name", "adjacency"), RELEASES)
-class TestRecord:
-    def test_claim_in_words(self, name, adjacency):
-        mechanism = build(name, home(name), adjacency)
-        guarantee = mechanism.guarantee
-        text = str(guarantee)
-        assert guarantee.privacy == ENTRIES[name].privacy
-        assert guarantee.adjacency is adjacency
-        if isinstance(mechanism, Mechanism):
-            assert mechanism.sampler == guarantee.sampler
-        assert adjacency.value in text
-        if isinstance(guarantee.sampler, Heuristic):
-            assert text.startswith("heuristic")
-        else:
-            assert guarantee.sampler == Exact()
-            assert text.startswith(str(guarantee.privacy))
-
-    def test_seeded_releases_say_so(self, name, adjacency):
-        mechanism = build(name, home(name), adjacency)
-        records = mechanism.workload.universe.sample(N, 0)
-        seeded = [mechanism.release(records, rng=3) for _ in range(2)]
-        assert str(seeded[0].guarantee) == "seeded: no privacy claim"
-        np.testing.assert_array_equal(seeded[0].answers, seeded[1].answers)
-        assert seeded[0].predicted_rmse == mechanism.predicted_rmse
-        unseeded = mechanism.release(records)
-        assert unseeded.guarantee == mechanism.guarantee
-        assert (unseeded.answers != seeded[0].answers).any()
-
-    def test_chunks_are_read_once_and_give_the_same_release(self, name, adjacency):
-        mechanism = build(name, home(name), adjacency)
-        records = mechanism.workload.universe.sample(N, 1)
-        whole = mechanism.release(records, rng=5).answers
-        chunks = mechanism.release((part for part in np.array_split(records, 3)), rng=5).answers
-        np.testing.assert_allclose(chunks, whole, rtol=1e-12, atol=1e-12)
+def test_releases_state_the_claim_and_depend_on_seed_and_records_alone(name, adjacency):
+    mechanism = build(name, home(name), adjacency)
+    guarantee, text = mechanism.guarantee, str(mechanism.guarantee)
+    assert (guarantee.privacy, guarantee.adjacency) == (ENTRIES[name].privacy, adjacency)
+    heuristic = isinstance(guarantee.sampler, Heuristic)
+    assert heuristic or guarantee.sampler == Exact()
+    assert text.startswith("heuristic" if heuristic else str(guarantee.privacy))
+    assert adjacency.value in text
+    records = mechanism.workload.universe.sample(N, 0)
+    seeded = mechanism.release(records, rng=3)
+    assert str(seeded.guarantee) == "seeded: no privacy claim"
+    assert seeded.predicted_rmse == mechanism.predicted_rmse
+    np.testing.assert_array_equal(mechanism.release(records, rng=3).answers, seeded.answers)
+    chunks = mechanism.release(iter(np.array_split(records, 3)), rng=3).answers
+    np.testing.assert_allclose(chunks, seeded.answers, rtol=1e-12, atol=1e-12)
+    unseeded = mechanism.release(records)
+    assert unseeded.guarantee == guarantee
+    assert (unseeded.answers != seeded.answers).any()
 
 
 def innermost(mechanism):

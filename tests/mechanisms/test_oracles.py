@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -241,34 +240,31 @@ def test_jl_measurements_have_the_noise_of_the_mapped_mechanism():
     mean_agrees(squares, mechanism.inner.predicted_rmse.value**2)
 
 
-class TestTargets:
-    """All two-way tables of ten binary attributes, n = 5000, epsilon = 1, replace-one."""
+#: All two-way tables of ten binary attributes, n = 5000, epsilon = 1, replace-one.
+PAIRS, TARGET = MarginalTables([2] * 10, 2), {"n": 5000, "privacy": PureDP(1.0)}
 
-    workload: ClassVar = MarginalTables([2] * 10, 2)
-    setting: ClassVar = {"n": 5000, "privacy": PureDP(1.0)}
 
-    def test_exact_box(self):
-        mechanism = KNorm(self.workload, **self.setting, exact=True)
-        assert mechanism.guarantee.sampler == Exact()
-        # In the parity basis the body is the box [-2, 2]^55. Noise on a coordinate has the variance
-        # 56 * 57 * 4 / 3. A cell is (1 +- a +- b +- c) / 4 for three coordinates a, b and c.
-        expected = math.sqrt(3 / 16 * 56 * 57 * 4 / 3) / 5000
-        np.testing.assert_allclose(mechanism.predicted_rmse.value, expected, rtol=2e-3)
-        # The body of parities of two columns is a box of 45 coordinates of half-width 2.
-        parities = KNorm(Parities(10, 2), **self.setting, exact=True).predicted_rmse
-        expected = math.sqrt(46 * 47 * 4 / 3) / 5000
-        np.testing.assert_allclose(parities.value, expected, rtol=1e-8)
+def test_exact_boxes_of_ten_columns():
+    mechanism = KNorm(PAIRS, **TARGET, exact=True)
+    assert mechanism.guarantee.sampler == Exact()
+    # In the parity basis the body is the box [-2, 2]^55. Noise on a coordinate has the variance
+    # 56 * 57 * 4 / 3. A cell is (1 +- a +- b +- c) / 4 for three coordinates a, b and c.
+    expected = math.sqrt(3 / 16 * 56 * 57 * 4 / 3) / 5000
+    np.testing.assert_allclose(mechanism.predicted_rmse.value, expected, rtol=2e-3)
+    # The body of parities of two columns is a box of 45 coordinates of half-width 2.
+    parities = KNorm(Parities(10, 2), **TARGET, exact=True).predicted_rmse
+    np.testing.assert_allclose(parities.value, math.sqrt(46 * 47 * 4 / 3) / 5000, rtol=1e-8)
 
-    @pytest.mark.ci
-    @pytest.mark.statistical
-    def test_slab_body(self):
-        mechanism = KNorm(self.workload, **self.setting)
-        predicted = mechanism.predicted_rmse
-        assert predicted.value <= 0.0045
-        errors = mechanism.noise.sample(np.random.default_rng(0), 400) / 5000
-        # Squared norms of draws vary by about 30%, so the rmse of 400 draws varies by about 1%.
-        rmse = math.sqrt((errors**2).mean())
-        np.testing.assert_allclose(rmse, predicted.value, rtol=0.06)
+
+@pytest.mark.ci
+@pytest.mark.statistical
+def test_slab_body_of_ten_columns():
+    mechanism = KNorm(PAIRS, **TARGET)
+    predicted = mechanism.predicted_rmse.value
+    assert predicted <= 0.0045
+    errors = mechanism.noise.sample(np.random.default_rng(0), 400) / 5000
+    # Squared norms of draws vary by about 30%, so the rmse of 400 draws varies by about 1%.
+    np.testing.assert_allclose(math.sqrt((errors**2).mean()), predicted, rtol=0.06)
 
 
 def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction():
