@@ -14,7 +14,7 @@ import scipy
 from geomdp._numerics.linalg import AffineHull, rows_of_length, significant, spread
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
-from geomdp.bodies.base import Body, Facets, cp, exit_time, freeze, nearest_in_corner, off_span
+from geomdp.bodies.base import Body, Facets, cp, freeze, nearest_in_corner, off_span
 from geomdp.bodies.boxes import axes_of
 
 
@@ -196,8 +196,8 @@ class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of the points +-r e_i.
 
     Its verbs are closed forms that cost at most O(m log m) per point, except the quadrature
-    `gaussian_width`. The sampler is exact (SAM-4, p = 1). It implements neither `facets` nor
-    `vertex_list`.
+    `gaussian_width`, and chords, found by bisection. The sampler is exact (SAM-4, p = 1). It
+    implements neither `facets` nor `vertex_list`.
 
     Parameters
     ----------
@@ -216,13 +216,12 @@ class CrossPolytope(NormBall):
     def __init__(self, dimension: int, radius: float = 1.0) -> None:
         super().__init__(1.0, dimension, radius)
 
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        both = np.hstack([points, -points])
-        ways = np.hstack([directions, -directions])
-        return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
-
     def project(self, points: FloatArray) -> FloatArray:
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
+
+    def second_moment(self) -> FloatArray:
+        """2 r^2 / ((m + 1) (m + 2)) times the identity (JL-L14)."""
+        return 2 * self.r**2 / ((self.m + 1) * (self.m + 2)) * np.eye(self.m)
 
     def difference(self) -> Body:
         return CrossPolytope(self.m, 2 * self.r)

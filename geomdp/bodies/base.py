@@ -186,29 +186,7 @@ def ratio_test(
     return -ends[0], ends[1]
 
 
-# Exits from {y : sum_i max(y_i, 0) <= level}, and projections on simplices, by sorting.
-
-
-def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArray:
-    """Largest t with sum_i (y_i + t w_i)_+ <= level, or inf, for rows y, w (b, k), by sorting."""
-    active = (values > 0) | ((values == 0) & (slopes > 0))
-    moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))
-    times = np.divide(-values, slopes, out=np.full(values.shape, np.inf), where=moving)
-    order = np.argsort(times, axis=1)
-    times = np.take_along_axis(times, order, axis=1)
-    jumps = np.take_along_axis(np.where(moving, np.abs(slopes), 0.0), order, axis=1)
-    reached = np.isfinite(times)
-    times = np.where(reached, times, 0.0)
-    # At a breakpoint t, some y_i + t w_i changes its sign. The piece after breakpoint j is the sum
-    # of the y_i + t w_i that are positive there: its slope is in `rises`, its value at t = 0 in
-    # `heights`.
-    slope = np.where(active, slopes, 0.0).sum(axis=1, keepdims=True)
-    rises = np.hstack([slope, slope + np.cumsum(jumps, axis=1)])
-    height = np.where(active, values, 0.0).sum(axis=1, keepdims=True)
-    heights = np.hstack([height, height - np.cumsum(jumps * times, axis=1)])
-    usable = np.hstack([np.ones((len(values), 1), dtype=bool), reached]) & (rises > 0)
-    bounds = np.divide(level - heights, rises, out=np.full(rises.shape, np.inf), where=usable)
-    return np.asarray(np.maximum(bounds.min(axis=1), 0.0))
+# Projections on simplices, by sorting.
 
 
 def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:

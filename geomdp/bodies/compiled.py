@@ -311,12 +311,8 @@ class Facet(NamedTuple):
 def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
     """Recompute inverse, normal and ray coordinates; False if the vertices are dependent."""
     size = columns.shape[1]
-    matrix = np.empty((size, size))
-    for k in range(size):
-        for i in range(size):
-            matrix[k, i] = facet.signs[k] * columns[facet.basis[k], i]
     try:
-        inverse = np.linalg.inv(matrix)
+        inverse = np.linalg.inv(facet.signs.reshape(-1, 1) * columns[facet.basis])
     except Exception:  # numba catches no narrower class; the only cause is a singular matrix
         return False
     for k in range(size):
@@ -325,16 +321,6 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
     for end in range(2):
         copy_into(facet.along[end], facet.inverse @ ray[end])
     return True
-
-
-@numba.njit(cache=True)
-def _reflect(facet):  # type: ignore[no-untyped-def]
-    """Turn `facet` into the opposite facet, whose vertices are the negatives."""
-    for k in range(len(facet.signs)):
-        facet.signs[k], facet.normal[k] = -facet.signs[k], -facet.normal[k]
-        facet.along[0, k], facet.along[1, k] = -facet.along[0, k], -facet.along[1, k]
-        for i in range(len(facet.signs)):
-            facet.inverse[k, i] = -facet.inverse[k, i]
 
 
 @numba.njit(cache=True)
@@ -392,7 +378,8 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray):  # type: ignore[no-u
     if not _factor(facet, columns, bounds, ray):
         return False
     if two_sided and facet.normal @ ray[1] < 0:  # the opposite facet is met first
-        _reflect(facet)
+        facet.signs[:], facet.normal[:] = -facet.signs, -facet.normal
+        facet.inverse[:], facet.along[:] = -facet.inverse, -facet.along
     values = columns @ facet.normal
     fresh = True
     for pivots in range(PIVOTS_PER_DIMENSION * columns.shape[1]):

@@ -412,13 +412,8 @@ class SlabBody(ByInequalities):
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
-        # The line is in a slab for t from (-1 - along) / steep to (1 - along) / steep.
-        along = np.where(slopes < 0, -heights, heights)
-        steep = np.abs(slopes)
-        moving, forever = steep > 0, np.full(slopes.shape, np.inf)
-        low = np.divide(-1 - along, steep, out=-forever, where=moving)
-        high = np.divide(1 - along, steep, out=forever, where=moving)
-        return low.max(axis=1), high.min(axis=1)
+        room = np.hstack([1 - heights, 1 + heights])
+        return ratio_test(room, np.hstack([slopes, -slopes]), np.zeros(len(points), dtype=bool))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         return [cp.abs(self.normals @ variable) <= 1]

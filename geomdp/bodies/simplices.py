@@ -23,7 +23,6 @@ from geomdp.bodies.base import (
     MissingOracle,
     Verb,
     cp,
-    exit_time,
     freeze,
     holds_origin,
     nearest_in_simplex,
@@ -263,7 +262,7 @@ class SimplexDifference(BarycentricBody):
 
     K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1} (X-SIM). It lies in the r-dimensional span of
     the differences of vertices. The weights of a point x of this span are the only y of sum 0 with
-    x = sum_i y_i v_i. `project` is not implemented.
+    x = sum_i y_i v_i. Chords are found by bisection; `project` is not implemented.
 
     Parameters
     ----------
@@ -306,13 +305,6 @@ class SimplexDifference(BarycentricBody):
         """Normals z with <z, v_i> = c + 1 where the weight y_i > 0 and c elsewhere."""
         signs = (points @ self._map.linear.T > 0).astype(np.float64)
         return Facets(self.gauge(points), signs @ self._map.linear)
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of {t : sum (y + t w)_+ <= 1} for weights y, w."""
-        weights, slopes = points @ self._map.linear.T, directions @ self._map.linear.T
-        flat = off_span(directions, self._map.basis)
-        low, high = exit_time(weights, -slopes, 1.0), exit_time(weights, slopes, 1.0)
-        return np.where(flat, 0.0, -low), np.where(flat, 0.0, high)
 
     def radius(self) -> float:
         """An upper bound."""
