@@ -67,11 +67,6 @@ def seconds_of_additions(count: int, rng: np.random.Generator) -> float:
     return seconds_of(lambda: ones @ block, block.size) / len(block)
 
 
-def share_words(share: float) -> str:
-    """A share of a limit, and whether the line is done."""
-    return f"{share:.2g}" + (", at the limit" if share >= DONE else "")
-
-
 def rebased(ratio: ex.Goal, share: float, limit: str) -> ex.Goal:
     """The goal `ratio` if it is reached; otherwise the share of the limit, with the goal `DONE`."""
     if ratio.reached:

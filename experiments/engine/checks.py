@@ -8,7 +8,7 @@ a wrong decision fails a true statement.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,24 +26,8 @@ from experiments.engine.statistics import (
 )
 
 
-class Predicted(Protocol):
-    """A prediction of a root mean squared error, as the mechanisms of geomdp return it."""
-
-    @property
-    def value(self) -> float:
-        """The predicted error."""
-
-    @property
-    def stderr(self) -> float:
-        """Standard error of `value`; 0 if the prediction is not estimated."""
-
-    @property
-    def kind(self) -> str:
-        """Whether the prediction is exact, an upper bound, or the error on a prior."""
-
-
-def predicted_columns(prediction: Predicted) -> Row:
-    """A prediction as columns of a row."""
+def predicted_columns(prediction: Any) -> Row:
+    """A prediction of a mechanism of geomdp as columns of a row."""
     return {
         "predicted": prediction.value,
         "predicted_stderr": prediction.stderr,

@@ -55,9 +55,11 @@ class Processes:
     ) -> Iterator[Outcome[Any]]:
         """Outcomes of all `cells`, as they complete."""
         self._stop(self._busy())  # these belong to a sweep that was broken off
-        waiting, deaths, unbegun = _Waiting(cells), Counter[tuple[object, ...]](), 0
+        again: list[Any] = []  # cells whose process died
+        rest = iter(cells)
+        deaths, unbegun = Counter[tuple[object, ...]](), 0
         while True:
-            self._hand_out(work, waiting)
+            self._hand_out(work, again, rest)
             if not self._busy():
                 return
             ready: list[Outcome[Any]] = []
@@ -76,13 +78,13 @@ class Processes:
                     deaths[cell.key] += process.begun
                     unbegun += not process.begun
                     if deaths[cell.key] < DEATHS:
-                        waiting.again.append(cell)
+                        again.append(cell)
                     else:
                         ready.append(died(cell, seconds, "the process", DEATHS))
             if unbegun > DEATHS * self.count:
                 raise ExecutorError(f"{unbegun} processes in a row died before they ran a cell")
             # Idle processes get new cells before the caller writes the outcomes to disk.
-            self._hand_out(work, waiting)
+            self._hand_out(work, again, rest)
             yield from ready
 
     def _busy(self) -> list[_Process]:
@@ -93,8 +95,11 @@ class Processes:
         by_connection = {process.connection: process for process in self._busy()}
         return [by_connection[ready] for ready in wait(list(by_connection))]  # type: ignore[index]
 
-    def _hand_out(self, work: Work | EachWork, waiting: _Waiting) -> None:
-        while len(self._busy()) < self.count and (cell := waiting.next()) is not None:
+    def _hand_out(self, work: Work | EachWork, again: list[Any], rest: Iterator[Any]) -> None:
+        while len(self._busy()) < self.count:
+            cell = again.pop() if again else next(rest, None)
+            if cell is None:
+                return
             idle = [process for process in self._processes if process.cell is None]
             if not idle:
                 idle = [_Process()]
@@ -105,17 +110,6 @@ class Processes:
         for process in list(processes):
             self._processes.remove(process)
             process.stop()
-
-
-class _Waiting:
-    """Cells that wait for a process: those whose process died, then those not yet begun."""
-
-    def __init__(self, cells: Iterable[Any]) -> None:
-        self.again: list[Any] = []
-        self._rest = iter(cells)
-
-    def next(self) -> Any | None:
-        return self.again.pop() if self.again else next(self._rest, None)
 
 
 def died(cell: Cell[Any], seconds: float, what: str, deaths: int) -> Outcome[Any]:

@@ -8,7 +8,6 @@ import numpy as np
 
 import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.checks import Predicted
 from experiments.shared import accuracy_lines
 from experiments.shared.workloads import line_workload
 from geomdp.mechanisms.additive_noise.base import additive_within
@@ -70,7 +69,7 @@ def geometric_error(epsilon: float) -> float:
     return math.sqrt(2 * math.exp(-epsilon)) / -math.expm1(-epsilon)
 
 
-def least_prediction(mechanism: gd.mechanisms.Mechanism) -> Predicted:
+def least_prediction(mechanism: gd.mechanisms.Mechanism) -> gd.mechanisms.Prediction:
     """The prediction of a mechanism, or the prediction of its noise if that is less.
 
     A projection never errs more than the noise before it, even if the bound on the projection is
