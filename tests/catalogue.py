@@ -240,27 +240,15 @@ BODIES: tuple[BodyCase, ...] = (
              FACETED, volume=4, spread=(1 + 4 + 0.25) / 4),
     BodyCase("workload polytope", enlarged(WorkloadPolytope(MarginalTables([2, 3, 2], 2))), 9,
              "support", LINEAR_PROGRAM, membership=False),
-    BodyCase(
-        "ball cut by a cube and slabs",
-        lambda s: gb.Intersection(
-            [
-                gb.Ball(3, 1.2 * s),
-                gb.Box.centred(s * np.ones(3)),
-                gb.SlabBody(SLABS, s * SLAB_WIDTHS),
-            ]
-        ),
-        3,
-        "gauge cvxpy_constraints",
-        LINEAR_PROGRAM,
-    ),
-    BodyCase(
-        "lopsided box cut by a triangle",
-        lambda s: gb.Intersection(
-            [gb.Box([-s, -s], [2 * s, s]), gb.Simplex(s * np.array([[0, 0], [3, 1], [3, -1.0]]))]
-        ),
-        2,
-        "cvxpy_constraints",
-    ),
+    BodyCase("ball cut by a cube and slabs",
+             lambda s: gb.Intersection([gb.Ball(3, 1.2 * s), gb.Box.centred(s * np.ones(3)),
+                                        gb.SlabBody(SLABS, s * SLAB_WIDTHS)]), 3,
+             "gauge cvxpy_constraints", LINEAR_PROGRAM),
+    BodyCase("lopsided box cut by a triangle",
+             lambda s: gb.Intersection(
+                 [gb.Box([-s, -s], [2 * s, s]),
+                  gb.Simplex(s * np.array([[0, 0], [3, 1], [3, -1.0]]))]), 2,
+             "cvxpy_constraints"),
     BodyCase("user's conic body",
              lambda s: gb.CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.norm1(x) <= 1.5 * s]), 3,
              "support gauge project cvxpy_constraints", CONIC_PROGRAM),
