@@ -82,8 +82,7 @@ def proved(
 ) -> ExactPath | None:
     """Exact sums with the noise that unseeded releases add; None without a proof for its floats.
 
-    `law` gave `noise` for `change`: what one record can change in the answers. `origin` is that of
-    its parameters; None if no proof for them is known.
+    `law` gave `noise` for `change`. Without an `origin`, no proof for its parameters is known.
     """
     if origin is None:
         return None

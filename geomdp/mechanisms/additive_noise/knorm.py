@@ -440,10 +440,8 @@ def _coordinates(workload: Workload, span: AffineHull, size: int) -> FloatArray:
 
 
 def _pattern_root(workload: MarginalTables) -> FloatArray:
-    """Root B (m, r) of the least-trace ellipsoid, from sets of columns in which records agree.
-
-    By Schur's lemma, some optimal S is a multiple of the identity on each block.
-    """
+    """Root B (m, r) of the least-trace ellipsoid, from sets of columns in which records agree."""
+    # By Schur's lemma, some optimal S is a multiple of the identity on each block.
     blocks = workload.blocks()
     # Lengths in blocks depend only on the columns in which two records agree, so pairs of 0 and all
     # records of zeros and ones give all lengths.

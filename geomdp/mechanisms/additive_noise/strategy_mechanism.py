@@ -408,10 +408,7 @@ class ResidualGaussian(AdditiveMechanism):
         return ResidualNoise(self._residuals, self._proved_scales())
 
     def _proved_scales(self) -> FloatArray:
-        """Float64 scales sqrt(2^t s_A) (sets,) that are proved to give the guarantee.
-
-        They grow until the sum of c_A / s_A is at most 1 / unit^2 for all neighbours.
-        """
+        """Float64 scales sqrt(2^t s_A) (sets,), for which sum c_A / s_A <= 1 / unit^2 is proved."""
         unit = proved_gaussian_scale(1, self.privacy)
         doubled = doublings(self._residuals)
         least = unit * np.sqrt(self._best.variances * doubled)

@@ -410,14 +410,10 @@ SoftColumns = dict[int, FloatArray]
 def softened(
     workload: TableQueries | ProductQueries,
 ) -> tuple[TableQueries | ProductQueries, SoftColumns]:
-    """The queries on a column with fewer levels, in which a record has shares; see `soft_levels`.
-
-    At most one column is softened, that with the most levels, so that sums are exact.
-    """
-    if (
-        not isinstance(workload, ProductQueries)
-        or math.prod(workload.workload.levels) > MAX_COUNTED
-    ):
+    """The queries on a column with fewer levels (`soft_levels`); only one, so sums are exact."""
+    if not isinstance(workload, ProductQueries):
+        return workload, {}
+    if math.prod(workload.workload.levels) > MAX_COUNTED:
         return workload, {}
     factors = {i: own for i, own in enumerate(workload.factors) if own is not None}
     found = {i: own for i in factors if (own := soft_levels(factors[i])) is not None}
