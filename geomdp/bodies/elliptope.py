@@ -207,8 +207,7 @@ class PsdBox(MatrixBody):
 class TableMoments(Body):
     """One- and two-way tables m_i, M_ij of categorical columns, with a psd matrix of moments.
 
-    Let e_i(x) be the unit vector of the level (value) that record x has in column i. The body
-    contains the tables (e_i(x), e_i(x) e_j(x)^T) of every record x. A point consists of shares m_i
+    The body contains the one- and two-way tables of every record. A point consists of shares m_i
     (non-negative, sum 1) and tables M_ij with row sums m_i and column sums m_j, such that the
     moment matrix with the blocks M_ij and the diagonal blocks diag(m_i) is positive semidefinite
     (psd). Its order L is the total number of levels. For d columns of two levels, the body is the
@@ -221,16 +220,14 @@ class TableMoments(Body):
         1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0,
 
     the second one also with b and with c in the role of a. The total violation, the sum of max(0,
-    -f_k) over the left sides f_k, must be at most `violation`. It is convex, so the cut body is
-    convex.
+    -f_k) over the left sides f_k, is convex, and must be at most `violation`.
 
     The coordinates are H_i^T m_i for all columns i, then H_i^T M_ij H_j, row by row, for i < j. H_i
     (l_i, l_i - 1) consists of the Helmert contrasts of l_i levels, an orthonormal basis of the
     vectors with sum 0. With q_i = l_i - 1 there are r = sum q_i + sum_(i < j) q_i q_j coordinates.
     At the centroid 0, the levels of each column have equal shares and the columns are independent.
-    The exact sampler generalises formula sheet X-LKJ to more than two levels; a draw costs
-    O(L^2 P), P = sum q_i, and if the cut leaves a share s of the volume, a point takes 1 / s draws
-    on average.
+    An exact draw (X-LKJ) costs O(L^2 P), P = sum q_i; if the cut leaves a share s of the volume, a
+    point takes 1 / s draws on average.
 
     Parameters
     ----------

@@ -17,10 +17,9 @@ product with z meets its bound. A pivot costs O(N m) for N vertices, and O(m^2) 
 * The vertices are mapped to coordinates in which their second moment is the identity, so that a
   stretched body is as easy as a round one.
 * The vertex with the steepest edge is dropped. The edges are parallel to the columns of B^-1.
-* Thousands of 0/1 vertices may lie on one facet, where pivots do not move z. To make ties rare,
-  each bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the
-  end, z is recomputed with the true bounds. While a vertex lies outside by more than a relative
-  1e-9, the dual simplex method exchanges vertices. Then z is scaled so that no vertex is outside.
+* To make ties rare, each bound 1 is lowered by a random amount of at most `PERTURBATION` (public,
+  fixed seed). At the end, z is recomputed with the true bounds. While a vertex lies outside by more
+  than a relative 1e-9, vertices are exchanged. Then z is scaled so that no vertex is outside.
 * Among vertices that become tight within a tolerance far below the perturbation, the vertex with
   the largest pivot enters: Harris (1973), "Pivot selection methods of the Devex LP code".
 * Every ray starts from the facet, among those found last in the same call, that it meets first; a
