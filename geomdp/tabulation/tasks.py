@@ -127,7 +127,9 @@ def chosen_columns(
     """Check the names of columns, and return each column with the labels of its levels, by code."""
     require_type(schema, Schema, "schema")
     sort = "real" if real else "discrete"
-    labels = {column.name: () for column in schema.real_columns} if real else schema.labels
+    labels = schema.labels
+    if real:
+        labels = {column.name: () for column in schema.real_columns}
     if names is None:
         if not labels:
             raise ValueError(f"the schema must have at least 1 {sort} column, it has 0")

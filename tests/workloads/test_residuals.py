@@ -217,3 +217,11 @@ def test_symmetries_are_random_and_orthogonal_and_permute_answers(workload):
     np.testing.assert_array_equal(first @ first.T, identity)
     assert not np.array_equal(first, second)
     assert random_symmetry(Histogram(4)) is None
+
+
+def test_columns_and_levels_both_move():
+    """Random symmetries move the first cell to each of the 24 cells of the tables."""
+    symmetry, rng = random_symmetry(BINARY), np.random.default_rng(2)
+    cell = np.eye(BINARY.n_queries)[:1]
+    # 400 draws miss some of the 24 cells with probability at most 24 (23/24)^400 < 1e-6.
+    assert {int(symmetry(cell, rng).argmax()) for _ in range(400)} == set(range(24))

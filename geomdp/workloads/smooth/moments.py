@@ -373,12 +373,18 @@ def _weights(d: int, size: int, cells: int) -> FloatArray:
 
 
 @numba.njit(cache=True, nogil=True)
+def _placed(angle: float, scale: float) -> tuple[np.int64, np.float64]:
+    """The cell of an angle, and the offset u in [-1/2, 1/2] from its centre."""
+    position = angle * scale
+    cell = np.int64(position)
+    return cell, position - np.float64(cell) - 0.5
+
+
+@numba.njit(cache=True, nogil=True)
 def _add_1(table: FloatArray, angles: FloatArray, scale: float) -> None:
     """Add powers 0..P-1 of the offsets; unsigned indices avoid checks of the sign."""
     for i in range(len(angles)):
-        position = angles[i] * scale
-        cell = np.int64(position)
-        u = position - np.float64(cell) - 0.5
+        cell, u = _placed(angles[i], scale)
         place = np.uint64(cell) * np.uint64(_ORDER_1)
         power = 1.0
         for p in range(_ORDER_1):
@@ -394,12 +400,8 @@ def _add_2(
     v_powers = np.empty(_ORDER_2)
     terms = np.uint64(_ORDER_2 * (_ORDER_2 + 1) // 2)
     for i in range(len(first)):
-        position = first[i] * scale
-        row = np.int64(position)
-        u = position - np.float64(row) - 0.5
-        position = second[i] * scale
-        column = np.int64(position)
-        v = position - np.float64(column) - 0.5
+        row, u = _placed(first[i], scale)
+        column, v = _placed(second[i], scale)
         power = 1.0
         for b in range(_ORDER_2):
             v_powers[b] = power
@@ -418,15 +420,9 @@ def _add_3(table: FloatArray, angles: FloatArray, scale: float, side: int) -> No
     v_powers, w_powers = np.empty(_ORDER_3), np.empty(_ORDER_3)
     terms = np.uint64(_ORDER_3 * (_ORDER_3 + 1) * (_ORDER_3 + 2) // 6)
     for i in range(angles.shape[1]):
-        position = angles[0, i] * scale
-        first = np.int64(position)
-        u = position - np.float64(first) - 0.5
-        position = angles[1, i] * scale
-        second = np.int64(position)
-        v = position - np.float64(second) - 0.5
-        position = angles[2, i] * scale
-        third = np.int64(position)
-        w = position - np.float64(third) - 0.5
+        first, u = _placed(angles[0, i], scale)
+        second, v = _placed(angles[1, i], scale)
+        third, w = _placed(angles[2, i], scale)
         v_power, w_power = 1.0, 1.0
         for c in range(_ORDER_3):
             v_powers[c] = v_power

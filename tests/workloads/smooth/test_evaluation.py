@@ -18,6 +18,7 @@ from geomdp.workloads.smooth import (
     approximate,
 )
 from geomdp.workloads.smooth.evaluation import (
+    angular_bounds,
     best_approximation,
     jackson_multiplier,
     nodes_per_axis,
@@ -64,6 +65,13 @@ def test_proved_bounds_hold_and_estimates_are_seen(query, filter, size):
     moments = cosines(records, size).mean(axis=0)
     gap = abs(found.answer(moments) - query(records).mean())
     assert gap <= found.error_bound + 1e-13
+
+
+def test_angular_bounds_of_monomials_are_powers():
+    """The bound on derivative K of cos(a)^m is the sum of S(K, j) m (m-1) .. (m-j+1), or m^K."""
+    for m in (1, 2, 7):
+        bounds = angular_bounds(Polynomial([[m]], [1.0]).order_bounds(20))
+        np.testing.assert_allclose(bounds, float(m) ** np.arange(21), rtol=1e-12)
 
 
 def test_many_degrees_are_within_float64():
