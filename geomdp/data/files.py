@@ -176,12 +176,11 @@ def _what_is_there(
     """What the header has in place of missing columns, and no value if it may be a record."""
     folded = {name.casefold(): name for name in names}
     if {name.casefold() for name in chosen} & set(folded):
-        near = [
-            folded.get(name.casefold()) or next(iter(difflib.get_close_matches(name, names, 1)), "")
+        meant = [
+            f"write {json.dumps(folded[near], ensure_ascii=False)} for {name!r}"
             for name in missing
+            for near in difflib.get_close_matches(name.casefold(), folded, 1)
         ]
-        meant = [f"write {json.dumps(each, ensure_ascii=False)} for {name!r}"
-                 for name, each in zip(missing, near, strict=True) if each]  # fmt: skip
         shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
         return "; ".join([f"; it has {shown}", *meant])
     if path.name.endswith(CSV_ENDINGS):
