@@ -44,6 +44,11 @@ def test_what_is_not_of_the_kind_of_an_argument_is_refused(name, key):
                 build(name, key, value)
 
 
+def test_there_are_thousands_of_malformed_arguments():
+    rows = ((CONSTRUCTORS[name], key) for name, key in ARGUMENTS)
+    assert sum(len(refused_of(row.kinds[key], row.good[key])) for row, key in rows) >= 5000
+
+
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_other_arguments_are_taken_or_refused(name):
     """An argument for which no kind is stated may accept an odd value, such as a seed of -0.0."""
