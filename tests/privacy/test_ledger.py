@@ -324,10 +324,7 @@ def test_foreign_and_corrupt_files_are_refused_and_left_alone(tmp_path: Path) ->
         Ledger(PureDP(1.0), path=text)
     assert text.read_text().startswith("not a database")
     other = tmp_path / "other.sqlite"
-    connection = sqlite3.connect(other)
-    connection.execute("CREATE TABLE things (x)")
-    connection.commit()
-    connection.close()
+    edit(other, "CREATE TABLE things (x)")
     before = other.read_bytes()
     with pytest.raises(ValueError, match="is not a privacy ledger"):
         Ledger(PureDP(1.0), path=other)

@@ -232,7 +232,6 @@ def test_bad_parameters(make, message):
 
 
 def test_equality_hash_and_names():
-    assert FiniteUniverse(3) == FiniteUniverse(3)
     assert hash(BooleanCube(3)) == hash(BooleanCube(3))
     assert UnitBall(3) != SymmetricCube(3)
     assert CategoricalProduct([2, 3]) == CategoricalProduct({"c0": 2, "c1": 3})
