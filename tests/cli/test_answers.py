@@ -233,7 +233,7 @@ PLAIN = "--workload marginals:1 --columns region,smoker --epsilon 1"
         (f"{SURVEY} --workload marginals --epsilon 1", ["--workload", "marginals:K"]),
         (f"{SURVEY} --workload prefixes:height --epsilon 1", ["prefixes", "height", "age"]),
         (f"{SURVEY} --workload parities:1 --epsilon 1", ["2 levels", "region", "3"]),
-        (f"{SURVEY} {PLAIN} --columns income", ["income", "real"]),
+        (f"{SURVEY} {PLAIN} --columns income", ["income", "discrete"]),
         (f"{SURVEY} {PLAIN} --columns age,age", ["age", "twice"]),
         (
             f"{SURVEY} --workload second-moments --columns age --epsilon 1",

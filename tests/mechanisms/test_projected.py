@@ -120,7 +120,7 @@ def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monk
 @pytest.mark.statistical
 @pytest.mark.parametrize(("draws", "level"), [(32, 6e-4), (105, 1.3e-4), (512, 1.7e-5)])
 def test_the_levels_of_limits_for_skew_draws_are_those_stated(draws: int, level: float) -> None:
-    """How often the limit for exponential variables is below their mean 1, by importance sampling."""
+    """How often the limit for exponential variables is below their mean, by importance sampling."""
     tilt, sets = 4.6 / np.sqrt(draws), 4000
     values = np.random.default_rng(7).exponential(1 / (1 + tilt), (sets, draws))
     weights = np.exp(tilt * values.sum(axis=1) - draws * np.log1p(tilt))
