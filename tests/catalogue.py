@@ -239,7 +239,7 @@ BODIES: tuple[BodyCase, ...] = (
     BodyCase("symmetrised box", lambda s: gb.SymmetrisedBox(s * np.array([1.0, 2, 0.5])), 3,
              FACETED, volume=4, spread=(1 + 4 + 0.25) / 4),
     BodyCase("workload polytope", enlarged(WorkloadPolytope(MarginalTables([2, 3, 2], 2))), 9,
-             "support", LINEAR_PROGRAM, membership=False),
+             "support", LINEAR_PROGRAM),
     BodyCase("ball cut by a cube and slabs",
              lambda s: gb.Intersection([gb.Ball(3, 1.2 * s), gb.Box.centred(s * np.ones(3)),
                                         gb.SlabBody(SLABS, s * SLAB_WIDTHS)]), 3,

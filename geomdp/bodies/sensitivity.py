@@ -5,7 +5,7 @@ neighbour body, and a proof that a body supplied for noise contains it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +17,12 @@ from geomdp._validation import require_type
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
 from geomdp.bodies.boxes import Box
-from geomdp.bodies.point_sets import can_triangulate, hull_vertices
+from geomdp.bodies.point_sets import OracleColumns, can_triangulate, hull_vertices
 from geomdp.bodies.products import LinearImage, Product
 from geomdp.bodies.simplices import Simplex
 from geomdp.bodies.spectral import Spectraplex, SymmetricSpectral
 from geomdp.bodies.symmetrised import Scaled, difference_body, symmetric_hull
-from geomdp.bodies.vpolytope import VPolytope, cut_into_simplices
+from geomdp.bodies.vpolytope import SearchedPolytope, VPolytope, cut_into_simplices
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import (
@@ -182,7 +182,7 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadPolytope(Body):
+class WorkloadPolytope(SearchedPolytope):
     """conv{Q(x) : x in the universe} in R^m, from `extreme_answers` of the workload Q (JL-DEF)."""
 
     workload: Workload
@@ -196,6 +196,10 @@ class WorkloadPolytope(Body):
 
     def _summary(self) -> str:
         return f"of {self.workload!r}"
+
+    @cached_property
+    def _columns(self) -> OracleColumns:
+        return OracleColumns(self, None, None)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.workload.extreme_answers(directions)

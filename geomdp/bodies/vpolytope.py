@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +27,7 @@ from geomdp.bodies.base import (
 )
 from geomdp.bodies.linear_programs import origin_depth
 from geomdp.bodies.point_sets import (
+    Columns,
     Triangulation,
     VertexColumns,
     WholeCones,
@@ -88,8 +90,47 @@ class HullOfPoints(Body):
 ANY_GAP, LEAST_GAP = 1e3, 1e-20
 
 
+class SearchedPolytope(Body):
+    """A polytope that separates points by a search for its point nearest to them (X-MNP)."""
+
+    @property
+    @abc.abstractmethod
+    def _columns(self) -> Columns:
+        """The vertices, listed or found on demand."""
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        return self._cut_off(point, MEMBERSHIP_TOLERANCE)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether no halfspace cuts a point off by more than `tolerance` times the radius."""
+        return np.array([self._cut_off(point, tolerance) is None for point in points], dtype=bool)
+
+    def _cut_off(self, point: FloatArray, tolerance: float) -> Halfspace | None:
+        """A search that stops early, then one to the nearest point if the first decides nothing."""
+        from geomdp.bodies.column_generation import search  # compiled code is slow to import
+
+        columns, start = self._columns, None
+        if columns.scale <= RANK_TOLERANCE * self.radius():  # a single point
+            return self._cut(point, columns.centre, tolerance)
+        for gap in (ANY_GAP, LEAST_GAP):
+            found = search(columns, point, gap, start)
+            start = found.keys, found.weights
+            nearest = columns.centre + found.weights @ columns.offsets(found.keys)
+            cut = None if found.reached else self._cut(point, nearest, tolerance)
+            if found.reached or cut is not None:
+                return cut
+        return None
+
+    def _cut(self, point: FloatArray, near: FloatArray, tolerance: float) -> Halfspace | None:
+        """The halfspace with normal `point` - `near`; None if the point is not clearly beyond."""
+        normal = point - near
+        offset = float(self.support(normal[None])[0])
+        slack = tolerance * self.radius() * float(np.linalg.norm(normal))
+        return Halfspace(normal, offset) if float(normal @ point) - offset > slack else None
+
+
 @dataclass(frozen=True, eq=False)
-class VPolytope(HullOfPoints):
+class VPolytope(SearchedPolytope, HullOfPoints):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
     Support and extreme points are matrix products, O(N m) per direction; ties go to the first
@@ -163,29 +204,6 @@ class VPolytope(HullOfPoints):
     @cached_property
     def _columns(self) -> VertexColumns:
         return VertexColumns(self.vertices)
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        """A search that stops early, then one to the nearest point if the first decides nothing."""
-        from geomdp.bodies.column_generation import search  # compiled code is slow to import
-
-        columns, start = self._columns, None
-        if columns.scale <= RANK_TOLERANCE * self.radius():  # a single point
-            return self._cut(point, columns.centre)
-        for gap in (ANY_GAP, LEAST_GAP):
-            found = search(columns, point, gap, start)
-            start = found.keys, found.weights
-            nearest = columns.centre + found.weights @ columns.offsets(found.keys)
-            cut = None if found.reached else self._cut(point, nearest)
-            if found.reached or cut is not None:
-                return cut
-        return None
-
-    def _cut(self, point: FloatArray, near: FloatArray) -> Halfspace | None:
-        """The halfspace with normal `point` - `near`; None if the point is not clearly beyond."""
-        normal = point - near
-        offset = float(self.support(normal[None])[0])
-        slack = MEMBERSHIP_TOLERANCE * self.radius() * float(np.linalg.norm(normal))
-        return Halfspace(normal, offset) if float(normal @ point) - offset > slack else None
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the gauge of the body shifted by -`_centre` is at most 1 + `tolerance`."""
