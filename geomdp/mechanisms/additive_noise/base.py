@@ -338,7 +338,8 @@ class Gaussian(AdditiveMechanism):
     Z = B g with g ~ N(0, sigma^2 I_r). The columns of B (m, r) are an orthonormal basis of the
     public subspace. Up to rounding, sigma is the least scale that gives the guarantee for D_2:
     D_2 / sqrt(2 rho) for rho-zCDP, and `gaussian_scale` for (epsilon, delta)-DP. Notation and
-    parameters are those of `AdditiveMechanism`. `privacy` is a `ZCDP` or `ApproxDP`.
+    parameters are those of `AdditiveMechanism`. `privacy` is a `ZCDP` or `ApproxDP`, as Gaussian
+    noise is never epsilon-DP.
 
     Notes
     -----
@@ -524,8 +525,9 @@ class LatticeBox(LatticeMechanism):
     change of sum i between neighbours, and u_i is the greatest common divisor of all changes of
     sum i. If w_i is 0, Z_i is 0.
 
-    Notation and parameters are those of `AdditiveMechanism`. ``ValueError`` as in `Geometric`, for
-    more than 64 queries or 2^22 answers (elements times queries), or an answer of modulus 2^52.
+    Notation and parameters are those of `AdditiveMechanism`. ``ValueError`` as in `Geometric`, and
+    for more than 64 queries, more than 2^22 answers (elements times queries), or an answer of
+    modulus 2^52 or more.
 
     Notes
     -----

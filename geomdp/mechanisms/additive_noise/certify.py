@@ -44,8 +44,8 @@ from geomdp.privacy import Adjacency
 #: Certified slack tau (X-GRID): the body found in float64 is made 1 + tau times as large, to leave
 #: room for its rounding errors.
 SLACK = 1e-6
-#: A triangulated body is certified if all coordinates of its vertices are as near to whole numbers,
-#: in units of the larger of 1 and its radius. The library scales it by 1 + 1e-9.
+#: A triangulated body is certified only if every coordinate of its vertices is within this share of
+#: max(1, radius) of a whole number. The library scales such bodies by 1 + 1e-9.
 NEARLY_WHOLE = 1e-8
 #: Working precision, in bits, for the residual of an approximate inverse.
 RESIDUAL_BITS = 256

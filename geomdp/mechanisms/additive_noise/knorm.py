@@ -88,7 +88,8 @@ class KNorm(BodyMechanism):
     Z has density proportional to exp(-epsilon ||z||_K) on the span of K, where K is the first of
     these that applies:
 
-    * `body`, if it is given. The constructor checks that this body contains the differences.
+    * `body`, if it is given. The constructor checks that this body contains the differences, and
+      makes it larger by a share of at most 2e-8 if only rounding puts some of them outside.
     * If `exact`, the body in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
     * The neighbour body, if it has an exact sampler. It is K_Q - K_Q for the sensitivity polytope
       K_Q under replace-one, and the convex hull of K_Q and -K_Q under add/remove.

@@ -125,8 +125,8 @@ class Design:
     @cached_property
     def _rebuilt(self) -> bool:
         """True, or the error of `check_answers` is raised. A check that passes runs only once."""
-        # W - sum of R_i C_i times the histogram is released without noise. Under replace-one it may
-        # be a constant for each query, because the number of records is public.
+        # (W - sum of R_i C_i) h is released without noise. Under replace-one the matrix may have
+        # equal entries in each row, because the number of records is public.
         weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(self.answers), WEIGHTS))
         if self.adjacency is Adjacency.REPLACE_ONE:
             weights -= weights.mean(axis=0)
@@ -337,7 +337,7 @@ class SplitError:
         """Splits (s, b) with errors at most those of `shares`, and the errors (b,) of `shares`."""
         errors, gains = self.with_gains(shares)
         # By convexity of 1 / x, the error at shares t' is at most sum_i k_i / t_i'^2 for the
-        # k_i = t_i^4 gains_i, with equality at t. It is least for t_i' ~ k_i^(1/3) (JL-SPLIT).
+        # k_i = t_i^4 gains_i, with equality at t. It is least for t' along k^(1/3) (JL-SPLIT).
         shares = shares * np.cbrt(shares * gains)
         return shares / shares.sum(axis=0), errors
 

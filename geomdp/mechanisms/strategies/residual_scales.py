@@ -122,7 +122,8 @@ class ProfileCost:
         self.totals = 2 * self._products([0] * len(self.classes))
         self.totals[~self.kinds.any(axis=1)] = 0.0
         self.counts = np.bincount(self.kind, minlength=len(self.kinds))
-        #: Prices (sets,), the mean of c_A(D) for uniform levels or more: the cost is >= s @ prices.
+        #: Prices (sets,), for which the cost is at least s @ prices: means of c_A(D) for uniform
+        #: levels, or more if some sets of a kind are not measured.
         self.prices = np.asarray((self.totals / self.counts)[self.kind])
 
     @property
@@ -312,7 +313,7 @@ class ResidualScales:
     """Variances (sets,) of the noise on residuals, at a cost of 1; 0 for a public residual.
 
     The unit is the variance that makes a sum of l2 sensitivity 1 private. `energy` is the sum of
-    squared errors of all answers. `is_best` is as in `ResidualGaussian`.
+    squared errors of all answers. `is_best` is that of `ResidualGaussian`.
     """
 
     variances: FloatArray
