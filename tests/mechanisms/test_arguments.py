@@ -9,14 +9,7 @@ import pytest
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp.bodies import Ball as BallBody
-from geomdp.bodies import (
-    Box,
-    CrossPolytope,
-    HPolytope,
-    LinearImage,
-    SlabBody,
-    Spectraplex,
-)
+from geomdp.bodies import Box, CrossPolytope, HPolytope, LinearImage, SlabBody, Spectraplex
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.bodies.base import Body
 from geomdp.mechanisms import (

@@ -12,15 +12,7 @@ from mpmath import mpf
 
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp.data.tallies import CountedRecords, Tallies, tables_of
-from geomdp.mechanisms import (
-    Coarse,
-    Cone,
-    Ellipsoid,
-    Laplace,
-    Matrix,
-    PairMarginals,
-    Projected,
-)
+from geomdp.mechanisms import Coarse, Cone, Ellipsoid, Laplace, Matrix, PairMarginals, Projected
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.knorm import is_around_differences_alone
 from geomdp.mechanisms.base import quotients

@@ -161,10 +161,7 @@ def test_maps_without_a_matrix(adjacency):
 
 @pytest.mark.parametrize(
     ("levels", "strength"),
-    [
-        *itertools.product([[2] * 9, [3, 2, 5, 2, 4, 2, 2], [2] * 16], [1, 2, 3]),
-        ([7], 1),
-    ],
+    [*itertools.product([[2] * 9, [3, 2, 5, 2, 4, 2, 2], [2] * 16], [1, 2, 3]), ([7], 1)],
     ids=repr,
 )
 def test_designs_cover_all_sets(levels, strength):

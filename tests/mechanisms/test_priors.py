@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from geomdp.mechanisms import (
-    Ball,
-    Coarse,
-    Geometric,
-    Laplace,
-    PairMarginals,
-    Projected,
-)
+from geomdp.mechanisms import Ball, Coarse, Geometric, Laplace, PairMarginals, Projected
 from geomdp.mechanisms.base import FixedDataset, predict_on_prior
 from geomdp.privacy import PureDP
 from geomdp.workloads import Marginals, Parities

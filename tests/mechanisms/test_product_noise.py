@@ -34,12 +34,7 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from geomdp.workloads.structure import Residuals
-from tests.mechanisms.test_residual_gaussian import (
-    N,
-    audited,
-    built,
-    exact_answers,
-)
+from tests.mechanisms.test_residual_gaussian import N, audited, built, exact_answers
 from tests.stats import LEVEL, mean_agrees
 from tests.workloads.test_residuals import difference, sets_of
 

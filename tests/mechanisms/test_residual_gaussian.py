@@ -13,12 +13,7 @@ from geomdp.audit import audit
 from geomdp.mechanisms import PredictionKind, ResidualGaussian
 from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
-from geomdp.workloads import (
-    ChosenTables,
-    MarginalTables,
-    Prefixes,
-    explicit_answers,
-)
+from geomdp.workloads import ChosenTables, MarginalTables, Prefixes, explicit_answers
 from tests.stats import LEVEL, mean_agrees
 from tests.workloads.test_residuals import answers_of_residual, centred, sets_of, tensor
 

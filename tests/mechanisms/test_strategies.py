@@ -12,10 +12,7 @@ import scipy.sparse as sp
 
 from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.mechanisms import Ellipsoid, Gaussian, Hierarchical, Matrix
-from geomdp.mechanisms.additive_noise.strategy_mechanism import (
-    best_design,
-    strategies_for,
-)
+from geomdp.mechanisms.additive_noise.strategy_mechanism import best_design, strategies_for
 from geomdp.mechanisms.strategies import Haar, Tree
 from geomdp.mechanisms.strategies.design import (
     Design,
@@ -25,11 +22,7 @@ from geomdp.mechanisms.strategies.design import (
     best_split,
     laplace_on,
 )
-from geomdp.mechanisms.strategies.histograms import (
-    PIdentity,
-    SoftBins,
-    reconstruct,
-)
+from geomdp.mechanisms.strategies.histograms import PIdentity, SoftBins, reconstruct
 from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP

@@ -26,14 +26,7 @@ from geomdp.mechanisms.additive_noise.sums import (
     Units,
 )
 from geomdp.mechanisms.base import LARGEST_SUM
-from geomdp.noise import (
-    GaussianNoise,
-    KNormNoise,
-    LaplaceNoise,
-    Noise,
-    PairedNoise,
-    RecursiveNoise,
-)
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise, PairedNoise, RecursiveNoise
 from geomdp.noise.differences import ConeNoise, wishart_difference
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.gaussian import isotropic
