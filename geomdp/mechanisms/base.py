@@ -43,7 +43,7 @@ LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60
 def source_and_record(
     rng: RandomState, guarantee: Guarantee, records: object = None
 ) -> tuple[np.random.Generator, Guarantee]:
-    """The generator and the privacy record: for persons if `records` bound the rows of each."""
+    """The generator and the privacy record; any `rng` but None voids the claim."""
     if isinstance(records, CountedRecords):
         guarantee = guarantee.for_persons(records.max_rows_per_person, records.person)
     return np.random.default_rng(rng), guarantee if rng is None else guarantee.as_seeded()
@@ -487,12 +487,14 @@ class Mechanism(abc.ABC):
             seed or generator gives a reproducible simulation with ``seeded: no privacy claim``.
         ledger : Ledger, optional
             The privacy budget: asked before the records are read, and charged before noise is
-            added. ``BudgetExhausted`` if it cannot pay.
+            added.
 
         Raises
         ------
         ValueError
             For records outside the universe or, under replace-one, not n of them. Nothing is paid.
+        BudgetExhausted
+            If the ledger cannot pay. Nothing is released.
         """
         generator, guarantee = source_and_record(rng, self.guarantee, records)
         rounded = rng is None and self.grid is not None
@@ -581,7 +583,7 @@ class PostProcessed(Mechanism):
 
 
 class FixedDataset:
-    """One public data set for all simulated releases."""
+    """One public data set for all simulated releases; never use data that are to be protected."""
 
     def __init__(self, records: Records) -> None:
         self._records = records

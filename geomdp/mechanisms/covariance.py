@@ -181,7 +181,10 @@ class Covariance:
 
     @property
     def population_bound(self) -> float:
-        """Bound on E ||S(X) - Sigma||_F for independent records of covariance Sigma (JL-T3)."""
+        """Upper bound on E ||S(X) - Sigma||_F for independent records of covariance Sigma.
+
+        It is 3 / sqrt(n) more than the bound for the records (JL-T3).
+        """
         return 3 / math.sqrt(self.n) + self._bound[0]
 
     @property

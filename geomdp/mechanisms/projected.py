@@ -101,7 +101,8 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
     It is proved for Gaussian noise, up to a probability of 1e-3 that `gaussian_width` misses w(K),
     and for noise of known sizes. Else it is an asymptotic upper limit by Student's t at level 1e-6
     from at most `most` public draws: for one exponential variable it is below the mean with a
-    probability near 2e-5 for 512 draws, 1e-4 for 105 and 6e-4 for 32.
+    probability near 2e-5 for 512 draws, 1e-4 for 105 and 6e-4 for 32. A caller that compares
+    several bounds must add up their levels.
     """
     if isinstance(noise, GaussianNoise):
         width = gaussian_width(body, rng=PUBLIC_SEED)

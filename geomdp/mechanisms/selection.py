@@ -120,7 +120,8 @@ class Selection(abc.ABC):
     def loss(self, gamma: float) -> float:
         """With probability 1 - `gamma`, a bound on the largest answer minus the chosen answer.
 
-        It holds for all data. ``ValueError`` if `gamma` is not above 0 and below 1.
+        It holds for all data, in the units of the answers. ``ValueError`` if `gamma` is not above 0
+        and below 1.
         """
 
     @abc.abstractmethod
@@ -268,9 +269,10 @@ class ReportNoisyMax(Selection):
     perturbation = LAPLACE
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) t, where (m - 1) (1 + t / 2) e^-t / 2 = gamma, or 0: a union bound.
+        """(R / (n eps)) t, where (m - 1) (1 + t / 2) e^-t / 2 = gamma: a union bound.
 
-        The difference D of two Laplace variables of scale 1 has Pr[D > t] = (1 + t / 2) e^-t / 2.
+        It is 0 if (m - 1) / 2 <= gamma. The difference D of two Laplace variables of scale 1 has
+        Pr[D > t] = (1 + t / 2) e^-t / 2.
         """
         rivals = self.workload.n_queries - 1
         share = probability(gamma, "gamma")

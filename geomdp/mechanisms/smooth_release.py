@@ -70,7 +70,7 @@ class MomentProjection:
 
     @classmethod
     def semidefinite(cls, deviations: npt.ArrayLike) -> Self:
-        """Projection on the moments of all distributions on [-1, 1] by semidefinite programs."""
+        """Projection on the moments of all distributions on [-1, 1], for `deviations` (t,)."""
         scales = _relative(deviations)
         if scales.ndim != 1:
             raise ValueError(f"deviations must have shape (t,), got {scales.shape}")
@@ -78,9 +78,10 @@ class MomentProjection:
 
     @classmethod
     def on_grid(cls, deviations: npt.ArrayLike, per_axis: int) -> Self:
-        """Projection on the moments of distributions on a grid of `per_axis`^d >= 2^d points.
+        """Projection on the moments of distributions on a grid of `per_axis`^d points.
 
-        From several times t on, the moments of every distribution are close to those of one on it.
+        `per_axis` is at least 2. From several times t on, the moments of every distribution are
+        close to those of one on the grid.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))

@@ -416,8 +416,9 @@ class SparseSummary:
     --------
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> setting = {"n": 1000, "sparsity": 1, "queries": 100, "privacy": gd.ZCDP(0.1)}
-    >>> mechanism = gd.SparseProject(**setting, rows=256, rng=0)
+    >>> mechanism = gd.SparseProject(
+    ...     n=1000, sparsity=1, queries=100, privacy=gd.ZCDP(0.1), rows=256, rng=0
+    ... )
     >>> summary = mechanism.release(np.full(1000, 7), rng=1)  # a simulation: the seed voids privacy
     >>> summary.save("summary.npz")
     >>> loaded = gd.mechanisms.SparseSummary.load("summary.npz")

@@ -271,7 +271,7 @@ REFUSED = {
     **{
         f"row {row}": (
             lambda row=row: Median(np.array([[0.5, 0.5], row]), fineness=0.1),
-            "rows of candidates must be distributions: row 1 is none",
+            "at least 0 and sum to 1, got row 1",
         )
         for row in ([0.5, 0.6], [0.3, 0.3], [1e308, 1e308], [-0.5, 1.5])
     },

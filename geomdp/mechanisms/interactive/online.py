@@ -110,9 +110,12 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     Parameters
     ----------
-    rule, n, queries : UpdateRule, int, int
-        Update rule for the class of queries; number of records, under add/remove a public number by
-        which sums are divided; and number k of queries that may be asked.
+    rule : UpdateRule
+        Update rule for the class of queries.
+    n : int
+        Number of records; under add/remove, a public number by which sums are divided.
+    queries : int
+        Number k of queries that may be asked.
     privacy : PureDP or ApproxDP
         The guarantee, or its upper limit if `epsilon_0` is stated; epsilon is from 1e-12 to 1e12.
     beta : float
@@ -121,9 +124,10 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         The records on which `ask` evaluates queries. Without them, `ask_truth` takes true answers.
     adjacency, rng, ledger : Adjacency, Generator or int, Ledger
         As for `AboveThreshold`.
-    alpha, epsilon_0 : float, optional
-        alpha0, above 0 and at most 1; and the budget of an update, with 1/9 for the value. By
-        default, all updates share `privacy`.
+    alpha : float, optional
+        alpha0, above 0 and at most 1.
+    epsilon_0 : float, optional
+        Budget of an update, with 1/9 for the value. By default, all updates share `privacy`.
 
     Examples
     --------

@@ -51,7 +51,8 @@ class Answer(NamedTuple):
 #: Share of epsilon that NumericSparse spends on comparisons. The rest is spent on answers.
 COMPARISON_SHARE = 8 / 9
 #: Factor by which scales are rounded up, so that noise spends at most epsilon. They are computed
-#: with fewer than 32 roundings, of which a subtraction makes earlier ones up to 9 times as large.
+#: with fewer than 32 roundings, of which a subtraction makes earlier ones up to 9 times as large,
+#: so their relative error is below 2^-46.
 ROUNDED_UP = 1 + 2.0**-46
 
 
@@ -233,7 +234,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
             return self._record(BELOW)
 
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
-        """Ask `queries` until they end or the mechanism halts; a bad one is refused before all."""
+        """Ask `queries` until they end or the mechanism halts; if one is refused, none is asked."""
         with self._alone():
             self._require_running()
             truths = self._truths(queries)
@@ -436,8 +437,8 @@ class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed in Dwork-Roth for delta > 0 (DISC-11).
 
     For few queries, the noise on values exceeds the printed accuracy
-    (`bounds.upper.numeric_sparse_printed`) with a probability above the stated beta. `privacy` is
-    an ApproxDP; there is no `monotone`.
+    (`bounds.upper.numeric_sparse_printed`) with a probability above the stated beta. Parameters are
+    those of `NumericSparse` without `monotone`; `privacy` is an ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), in real arithmetic.
 

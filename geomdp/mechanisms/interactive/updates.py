@@ -295,8 +295,8 @@ class Median:
         with np.errstate(over="ignore"):
             wrong = (candidates < 0).any(axis=1) | (np.abs(candidates.sum(axis=1) - 1) > 1e-9)
         if len(candidates) == 0 or wrong.any():
-            where = f"row {np.argmax(wrong)} is none" if len(candidates) else "got no row"
-            raise ValueError(f"rows of candidates must be distributions: {where}")
+            got = f"row {np.argmax(wrong)}: {candidates[wrong][0]}" if wrong.any() else "no row"
+            raise ValueError(f"rows of candidates must be at least 0 and sum to 1, got {got}")
         object.__setattr__(self, "candidates", candidates)
         fineness = real_number(self.fineness)
         if not 0 <= fineness < math.inf:
@@ -343,7 +343,7 @@ class MedianHypothesis:
         keep = answers < median if answer < median else answers > median
         if not (self._alive & keep).any():
             raise UnfollowedAnswerError(
-                "no candidate is left: net and noise must be strictly finer than alpha"
+                "no candidate is left: the net must be strictly finer than alpha, and noise smaller"
             )
         self._alive &= keep
 
@@ -473,9 +473,9 @@ class SlotHypothesis:
 
     def _assign(self, support: tuple[Hashable, ...], places: IntArray) -> IntArray:
         """Places of the elements of `support`, after each has a slot."""
-        if np.count_nonzero(places) == len(places):
-            return places
         fresh = np.flatnonzero(places == FREE)
+        if len(fresh) == 0:
+            return places
         start = self.assigned + 1
         stop = start + len(fresh)
         if stop - 1 > self.slots:
