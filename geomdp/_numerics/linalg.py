@@ -59,10 +59,10 @@ def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
 
 @dataclass(frozen=True)
 class AffineHull:
-    """The affine subspace {offset + basis @ c : c in R^r} of R^m; orthonormal columns (m, r)."""
+    """The affine subspace {offset + basis @ c : c in R^r} of R^m."""
 
-    offset: FloatArray
-    basis: FloatArray
+    offset: FloatArray  # (m,)
+    basis: FloatArray  # (m, r), orthonormal columns
 
     @property
     def ambient(self) -> int:

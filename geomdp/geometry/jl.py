@@ -18,9 +18,15 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 
         E sup over x, y in S of | ||A (x - y)|| - ||x - y|| |  <=  6.5 w(S) / sqrt(k).
 
-    E w(A S) = (mu_k / sqrt(k)) w(S) for the mean norm mu_k of a Gaussian vector in R^k. If `rng` is
-    independent of all records, the map can be published. Source: Nikolov (2022), Definition 8,
-    Theorem 9 and Lemma 12; JL-D8, JL-T9, JL-L12.
+    E w(A S) = (mu_k / sqrt(k)) w(S) for the mean norm mu_k of a Gaussian vector in R^k. Source:
+    Nikolov (2022), Definition 8, Theorem 9 and Lemma 12; JL-D8, JL-T9, JL-L12.
+
+    Parameters
+    ----------
+    k, m : int
+        Numbers of rows and of columns, at least 1.
+    rng : numpy Generator, int or None
+        Source of the entries, independent of all records. The map can then be published.
 
     Examples
     --------
@@ -71,7 +77,8 @@ class GaussianMap:
 class RademacherMap:
     """Independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
 
-    The distortion bound of `jl_map` holds with another constant in place of 6.5 (JL-D8).
+    The distortion bound of `jl_map` holds with another constant in place of 6.5, its closed form
+    for the width of the image not in general (JL-D8).
 
     Examples
     --------
@@ -90,10 +97,14 @@ class RademacherMap:
 class SparseMap:
     """Independent entries: +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, else 0.
 
-    q is the `density`, above 0 and at most 1, else ``ValueError``. The distortion bound of `jl_map`
-    holds with a constant of order 1/q in place of 6.5. For q = 1/3, an entry has the fourth moment
-    of an N(0, 1/k) entry. If x has few large entries, the norm of A x varies more for a smaller q.
-    Source: Achlioptas (2003); JL-D8.
+    The distortion bound of `jl_map` holds with a constant of order 1/q in place of 6.5. For
+    q = 1/3, an entry has the fourth moment of an N(0, 1/k) entry. If x has few large entries, the
+    norm of A x varies more for a smaller q. Source: Achlioptas (2003); JL-D8.
+
+    Parameters
+    ----------
+    density : float
+        Expected share q of entries that are not 0, above 0 and at most 1, else ``ValueError``.
 
     Examples
     --------

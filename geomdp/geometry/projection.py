@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 class Estimate:
     """A number that is known exactly (stderr 0, samples 0) or estimated from `samples` draws.
 
-    `value` has the standard error `stderr`; the `interval` (low, high) has the level and the
-    validity that the function states which returns the estimate.
+    Parameters
+    ----------
+    value, stderr : float
+        The number or its estimate, and its standard error.
+    interval : tuple of float
+        (low, high), with the level and the validity that the function states.
+    samples : int
+        Number of draws.
 
     Examples
     --------
@@ -166,12 +172,21 @@ def project(
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
-    A is `matrix` (d, m), by default the identity; then a closed-form projection is used if K has
-    one. If not, column generation finds the nearest point, with an active set of points (Wolfe's
-    minimum-norm point) from the list of vertices of K, whose images, centre and scale are computed
-    once, or from extreme points. ``MissingOracle`` if K has none of these; ``ValueError`` if the
-    matrix does not fit K or is not finite. Source: Wolfe (1976); Nikolov (2022), Algorithm 1;
-    JL-A1, X-MNP.
+    Without a matrix, a closed-form projection is used if K has one. If not, column generation finds
+    the nearest point, with an active set of points (Wolfe's minimum-norm point) from the list of
+    vertices of K, whose images, centre and scale are computed once, or from extreme points. Source:
+    Wolfe (1976); Nikolov (2022), Algorithm 1; JL-A1, X-MNP.
+
+    Parameters
+    ----------
+    body, matrix : Body, (d, m) array
+        K in R^m, and A; by default the identity.
+
+    Raises
+    ------
+    MissingOracle, ValueError
+        If K has neither vertices nor extreme points, nor a closed form that can be used; if the
+        matrix does not have m columns or is not finite.
 
     Examples
     --------
@@ -235,7 +250,7 @@ class Projector:
         seeds = None
         if warm_start is not None:
             if warm_start.atoms is None:
-                raise ValueError("warm_start must have atoms for a body without vertices, got None")
+                raise ValueError("warm_start must have atoms for a body without a list, got None")
             seeds = batch(warm_start.atoms, self._body.dimension, "warm_start.atoms")
         columns = OracleColumns(self._body, self._matrix, seeds)
         return self._searched(columns, 0 if seeds is None else len(seeds), target, tol, warm_start)
@@ -326,7 +341,7 @@ class Projector:
     def _warm(warm_start: Projection, count: int) -> tuple[IntArray, FloatArray]:
         """Keys and weights of an earlier result. The keys must be below `count`."""
         if not warm_start.weights:
-            raise ValueError("warm_start must have weights, got those of a closed form")
+            raise ValueError("warm_start must have weights, got None from a closed form")
         keys = np.fromiter(warm_start.weights.keys(), dtype=np.int64)
         weights = np.fromiter(warm_start.weights.values(), dtype=np.float64)
         if keys.min() < 0 or keys.max() >= count:

@@ -207,7 +207,7 @@ def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) 
     """Share of n uniform points of a ball around 0 that lie in the body."""
     inside = body.contains(Ball(body.dimension, radius).sample_uniform(n, rng), 0.0)
     if not inside.any():
-        raise ValueError(f"body must hold a good share of a rounded ball, got none of {n} points")
+        raise ValueError(f"body must hold a share of a rounded ball, got 0 of {n} points: {body!r}")
     return float(inside.mean())
 
 
@@ -310,9 +310,9 @@ def gaussian_width(
 
     X_i is a Lipschitz function of g_i with constant D/2 for the diameter D of K, so by Gaussian
     concentration (Tsirelson, Ibragimov and Sudakov 1976) the mean of the X_i satisfies
-    Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is mean -+ D sqrt(ln(2 / level) / (2
-    n)), cut at 0. No interval around the value, which is usually more accurate than this mean, is
-    proved. In place of D stands an upper bound, twice `Body.half_diameter`.
+    Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval, cut at 0, is
+    mean -+ D sqrt(ln(2 / level) / (2 n)). No interval around the value, which is usually more
+    accurate than this mean, is proved. For D stands an upper bound, twice `Body.half_diameter`.
 
     Parameters and errors are as for `volume`, with n = `samples` directions; K needs a support
     function. Cost: at most 2 n support values and 256 extreme points. Source: GEN-4, JL-14.

@@ -42,8 +42,8 @@ from geomdp.privacy.guarantees import SamplerStatus
 class LaplaceNoise:
     """Independent Lap(b) in each of m coordinates: density (2b)^-m exp(-||z||_1 / b).
 
-    If sums of neighbours differ by at most D in the l1 norm, the sums plus this noise are
-    D/b-differentially private (GEN-3).
+    It is K-norm noise of an l1 ball (JL-L14). If sums of neighbours differ by at most D in the l1
+    norm, the sums plus this noise are D/b-differentially private (GEN-3).
 
     Parameters
     ----------

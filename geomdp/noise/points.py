@@ -352,7 +352,7 @@ def _triangulated(body: bodies.TriangulatedPolytope) -> Computable:
     """A uniform point of a simplex conv(0, v_1, .., v_r) drawn in proportion to its volume."""
     cones = body.whole_cones
     if cones is None:
-        reason = "an entry of a vertex is not a whole number, or no cut into simplices is proved"
+        reason = "an entry of a vertex is not a whole number, or no cut around 0 is proved"
         raise NoExactPath(body, reason)
     ends, order = list(accumulate(cones.volumes)), body.dimension
     corners = cones.points[cones.cones].tolist()

@@ -242,7 +242,7 @@ class RecursiveNoise:
     def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
         """K-norm noise and span (m, D) of each level; ``ValueError`` as in `log_density`."""
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
-            raise ValueError("levels must not project K-norm noise: it then has no closed density")
+            raise ValueError("levels must not project K-norm noise: no closed form is then known")
         return [
             (part, level.basis @ level.keep)
             for part, level in zip(self.parts, self.levels, strict=True)
@@ -321,10 +321,23 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     variance span V, and the others the next W, until W has dimension 1. All V are orthogonal. A
     body of dimension r has at most floor(log2 r) + 1 stages.
 
-    If `exact` is set, the recursion ends before a shadow that has no exact sampler or second
-    moment. Else shadows without them are sampled by Markov chains; one with neither `chord` nor
-    `gauge` is first enclosed in an intersection of slabs (X-OUT). ``ValueError`` if K is not known
-    to be symmetric, or is the single point 0, or if `exact` is set and K itself lacks them.
+    Unless `exact` is set, shadows without an exact sampler are sampled by Markov chains; one with
+    neither `chord` nor `gauge` is first enclosed in an intersection of slabs (X-OUT).
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, symmetric, possibly lower-dimensional.
+    variant : Variant
+        Which noise the levels add in their subspaces.
+    exact : bool
+        Whether to end the recursion before a shadow that has no exact sampler or second moment.
+
+    Raises
+    ------
+    ValueError
+        If K is not symmetric, or is the single point 0, or if `exact` is set and K lacks an exact
+        sampler or second moment.
 
     References
     ----------

@@ -98,9 +98,11 @@ def inequalities(starts: tuple[int, ...]) -> tuple[IntArray, IntArray]:
 # covers products of errors, as every error is below `LARGEST_ERROR`; else the total error is set to
 # infinity.
 
-#: A try stays open if U or 1 - U is below this number, for a uniform U whose logarithm is taken, or
-#: a product of such numbers, which may underflow, below the second; or for a larger error.
-LEAST_UNIFORM, LEAST_PRODUCT, LARGEST_ERROR = 2.0**-30, 2.0**-1000, 2.0**-20
+#: Logarithms are taken of uniform numbers U. A try with U or 1 - U below the first number stays
+#: open, or with a product of such U below the second, because it may underflow.
+LEAST_UNIFORM, LEAST_PRODUCT = 2.0**-30, 2.0**-1000
+#: Largest error of an intermediate result, see above.
+LARGEST_ERROR = 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ BLOCK_ENTRIES = 1 << 23
 
 
 def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
-    """The c_j (m,) with P(|Z_j| <= c_j) >= confidence, for each coordinate j separately.
+    """The c_j with P(|Z_j| <= c_j) >= confidence, for each coordinate j separately.
 
     For any records, [y_j - c_j, y_j + c_j] around a noisy sum y_j contains the true sum with at
     least this probability. For the mean of n records, the half-width is c_j / n. If a mechanism
@@ -60,9 +60,14 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     Parameters
     ----------
     noise : Noise
-        Z on R^m, in units of sums, which are those of the result.
+        Z on R^m, in units of sums.
     confidence : float
         The probability, above 0 and below 1 (at most 0.999999 without a closed form).
+
+    Returns
+    -------
+    (m,) array
+        The c_j, in units of sums.
 
     Examples
     --------

@@ -68,12 +68,17 @@ class HitAndRun:
 
 @dataclass(frozen=True)
 class CoordinateHitAndRun:
-    """Coordinate hit-and-run: a step is `sweeps`, at least 1, over all coordinates.
+    """Coordinate hit-and-run: a step is one or more sweeps over all coordinates.
 
     One coordinate after the other is redrawn uniformly on the chord in its direction. On a polytope
     with listed facets (`HPolytope` or `SlabBody`), all chains move along the same coordinate at the
     same time, with independent randomness (X-LOCK). A sweep then costs O(F m) per chain for F
     facets in dimension m, and m batches of chords on every other full-dimensional body.
+
+    Parameters
+    ----------
+    sweeps : int
+        Sweeps per step, at least 1.
 
     Examples
     --------
@@ -122,7 +127,7 @@ class CoordinateHitAndRun:
 
 
 #: Least number of draws of a chain per autocorrelation time, so that the estimate of this time is
-#: trusted.
+#: trusted. Vehtari et al. (2021) ask for 50 from each half of 4 chains; here many more are pooled.
 DRAWS_PER_TIME = 20.0
 #: Chains agree if every split R-hat is at most this limit. For half-chains of n draws that have
 #: mixed, R-hat is near 1 + tau / (2 n) for the autocorrelation time tau: 1.05 at the n >= 10 tau of
@@ -172,10 +177,21 @@ def run_chains(
 ) -> Chains:
     """Run one chain from each start point; store every `thinning`-th state after `burn_in` steps.
 
-    The body in R^m is full-dimensional and contains `start` (chains, m). The result has the stored
-    states in order, `draws` (chains, draws, m); their `last` (chains, m); and the burn_in + draws *
-    thinning `steps` of each chain. ``ValueError`` for `draws` or `thinning` below 1, for a bad
-    shape, or if a chain moves to infinity because the body is unbounded.
+    The result has the stored states in order, `draws` (chains, draws, m); their `last` (chains, m);
+    and the burn_in + draws * thinning `steps` of each chain.
+
+    Parameters
+    ----------
+    kernel, body, start, rng : Kernel, Body, (chains, m) array, Generator
+        The step, a full-dimensional body in R^m, points of the body, and the source of randomness.
+    draws, burn_in, thinning : int
+        States stored per chain, at least 1; steps before them, at least 0; steps for each stored
+        state, at least 1.
+
+    Raises
+    ------
+    ValueError
+        For a bad count or shape, or if a chain moves to infinity because the body is unbounded.
 
     Examples
     --------
@@ -259,9 +275,10 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     variances within half-chains, and B is n times the variance of their means. The folded statistic
     takes |x - median| in place of each value x, and detects chains that differ only in spread.
 
-    Of `draws` (chains, draws, m), at least 2 chains of at least 4 draws, else ``ValueError``, the
-    result is an array (m,). A value near 1 means that the chains agree. It is NaN or infinite if no
-    half-chain moves in a coordinate, and NaN if |x - median| is the same for all draws.
+    Of finite `draws` (chains, draws, m), at least 2 chains of at least 4 draws, else
+    ``ValueError``, the result is an array (m,). A value near 1 means that the chains agree. It is
+    NaN or infinite if no half-chain moves in a coordinate, and NaN if |x - median| is the same for
+    all draws.
 
     Examples
     --------
@@ -290,8 +307,8 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     is not negative. A pair counts at most as much as each pair before it (Geyer's initial monotone
     sequence).
 
-    Of `draws` (chains, draws, m), at least 1 chain of at least 4 draws, else ``ValueError``, the
-    result (m,) is at most S log10(S). If a coordinate does not move, its ESS is S.
+    Of finite `draws` (chains, draws, m), at least 1 chain of at least 4 draws, else ``ValueError``,
+    the result (m,) is at most S log10(S). If a coordinate does not move, its ESS is S.
 
     Examples
     --------

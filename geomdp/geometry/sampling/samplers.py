@@ -156,9 +156,19 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     exactly independent. The result has the status of the sampler, and diagnostics of the chains (of
     the pilot run, if each gives fewer than 4 points).
 
-    ``MissingOracle`` if the body has no exact sampler and lacks what the chains need, such as a
-    membership test; ``ValueError`` if n is below 1, or if chains are needed and the body is
-    unbounded or a single point.
+    Parameters
+    ----------
+    body : Body
+        A body in R^m with an exact sampler, chords or a membership test.
+    n, rng : int, and Generator, int or None
+        Number of points, at least 1, and source of all randomness.
+
+    Raises
+    ------
+    MissingOracle
+        If the body has no exact sampler and lacks what the chains need.
+    ValueError
+        If n is below 1, or if chains are needed and the body is unbounded or a single point.
 
     Examples
     --------
@@ -206,7 +216,8 @@ ROUND = 4.0
 #: Chains per dimension: the covariance of 16 r independent points of an isotropic body in R^r has
 #: extreme eigenvalues in a ratio near 2.8 (Marchenko-Pastur), below `ROUND`.
 CHAINS_PER_DIMENSION = 16
-#: Steps per round, which shorten a long axis about threefold, and rounds: for ratios up to 10^14.
+#: Steps per round, which shorten a long axis about threefold, and rounds: enough for ratios of axes
+#: up to 10^14.
 STEPS_PER_ROUND, MAXIMUM_ROUNDS = 8, 30
 
 
@@ -318,7 +329,7 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     """Adapt the coordinates of `walk` until the covariance is near a multiple of the identity."""
     # In each round the new coordinates make the covariance of the last points the identity. The
     # chains need not have mixed, because the choice affects speed only. Good coordinates stay as
-    # given, where sparse facet normals make steps cheap.
+    # given, where sparse facet normals make steps cheap. A symmetric body keeps its centre 0.
     dimension = walk.body.dimension
     centred = walk.body.symmetric
     points = walk.starts(CHAINS_PER_DIMENSION * dimension, rng)

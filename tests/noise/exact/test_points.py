@@ -10,6 +10,7 @@ import scipy.stats
 from flint import arb, ctx
 
 import geomdp.bodies
+import geomdp.noise.tables  # registers points of tables
 from geomdp.bodies import (
     Body,
     Ellipsoid,
