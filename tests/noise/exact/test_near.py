@@ -1,4 +1,4 @@
-"""The float64 filter: its bounds hold, it never changes a draw, and a defect in it is caught."""
+"""The float64 filter: its bounds hold, and it never changes a draw."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from mpmath import mpf
 
 from geomdp.bodies import Ball, Elliptope
 from geomdp.mechanisms import Cone
-from geomdp.noise import ConeNoise, LaplaceNoise, differences, tables
-from geomdp.noise import rounding as near
+from geomdp.noise import ConeNoise, LaplaceNoise, tables
 from geomdp.noise.differences import near_cone
 from geomdp.noise.gaussian import isotropic
 from geomdp.noise.rounding import (
@@ -43,23 +42,18 @@ from tests.noise.exact.test_tables import exact_violation
 TOP = 1 << WORD_BITS
 
 
-def test_the_word_0_has_an_infinite_logarithm():
-    with np.errstate(all="ignore"):
-        assert near.minus_log(np.zeros(1, dtype=np.uint64))[0].tolist() == [math.inf]
-        assert near.near_log(np.zeros(1)).tolist() == [-math.inf]
-
-
 KINDS = {"laplaces": near_laplaces, "gaussians": near_gaussians}
 
 
-def check_values_are_within_their_errors(kind, build):
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_are_within_their_errors(kind):
     """Compare with mpmath, for random words and for extreme words such as 0 and the largest."""
     extreme = [0, 1, 2, 1000, 2**31, 2**45 + 1, TOP - 1, TOP - 2, TOP - 2**20, TOP // 2, TOP // 8]
     rng = np.random.default_rng(1)
     chosen = [int(w) for w in rng.choice(extreme, 200)]
     for scale in (1.0, 3.7e5):
         for given in ([], chosen):
-            vector = build(200, scale)
+            vector = KINDS[kind](200, scale)
             bits = UniformBits(Words(given))
             with np.errstate(all="ignore"):
                 values, errors = vector.evaluate(bits.first_words(vector.count))
@@ -69,31 +63,6 @@ def check_values_are_within_their_errors(kind, build):
                     certain = math.isfinite(x) and math.isfinite(error)
                     assert not certain or abs(x - mpf(scale) * y) <= error
             assert np.isfinite(errors).mean() > 0.5
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_values_are_within_their_errors(kind, monkeypatch):
-    check_values_are_within_their_errors(kind, KINDS[kind])
-    # The planted defect: the error bounds leave out the later words of the uniform numbers.
-    monkeypatch.setattr(near, "CUT", 0.0)
-    with pytest.raises(AssertionError):
-        check_values_are_within_their_errors(kind, KINDS[kind])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_bound_without_its_rounding_is_caught(kind, monkeypatch):
-    for name in ("SHARE_ERROR", "WORD_ERROR", "TURN_ERROR"):
-        monkeypatch.setattr(near, name, 0.0)
-    monkeypatch.setattr(near, "rounding_error", np.zeros_like)
-    with pytest.raises(AssertionError):
-        check_values_are_within_their_errors(kind, KINDS[kind])
-
-
-def test_a_sine_off_by_a_part_in_a_trillion_is_caught(monkeypatch):
-    right = near.near_turn
-    monkeypatch.setattr(near, "near_turn", lambda given: tuple(x + 2.0**-40 for x in right(given)))
-    with pytest.raises(AssertionError):
-        check_values_are_within_their_errors("gaussians", near_gaussians)
 
 
 @pytest.mark.parametrize("grid", [-3, 0, 7, 30, 45, 60, 200, 1100])
@@ -107,23 +76,16 @@ def test_the_filter_never_changes_a_draw(grid):
             assert all(len(alone.draw(seeded(seed))) == 301 for seed in range(100))
 
 
-def roundings(nearest):
-    """Check that `nearest` rounds clear numbers, and refuses midpoints, huge numbers and NaN."""
+def test_only_certain_roundings_are_decided():
     undecided = [(0.5, 0), (-0.5, 1e-30), (0.5 - 1e-9, 1e-8), (math.nextafter(0.5, 0), 1e-16)]
     undecided += [(3.0, math.nan), (3.0, math.inf), (math.nan, 0), (math.inf, 0), (2.0**52, 0)]
     with np.errstate(all="ignore"):
         for value, error in undecided:
             with pytest.raises(Undecided):
-                nearest(np.array([1.0, value]), np.array([0.0, error]), 0)
-        clear = nearest(np.array([0.25, -0.25, 0.75, 2.0**50]), np.full(4, 0.1), 0)
+                nearest_by_floats(np.array([1.0, value]), np.array([0.0, error]), 0)
+        clear = nearest_by_floats(np.array([0.25, -0.25, 0.75, 2.0**50]), np.full(4, 0.1), 0)
         assert clear == [0, 0, 1, 2**50]
-        assert nearest(np.array([0.3, -0.3]), np.zeros(2), 1) == [1, -1]
-
-
-def test_only_certain_roundings_are_decided():
-    roundings(nearest_by_floats)
-    with pytest.raises(BaseException, match="DID NOT RAISE"):
-        roundings(lambda values, _, grid: [round(x * 2**grid) for x in values])
+        assert nearest_by_floats(np.array([0.3, -0.3]), np.zeros(2), 1) == [1, -1]
 
 
 def test_first_words_are_those_of_balls():
@@ -166,9 +128,9 @@ def cone_noise(request):
     return NOISES[request.param]
 
 
-def check_cone_values(noise):
-    """Compare with ball arithmetic at 372 bits; return the largest error bound for random words."""
-    near, vector = near_cone(noise), exact_numbers(noise).balls
+def test_cone_values_are_within_their_errors(cone_noise):
+    """Compare with ball arithmetic at 372 bits; for random words, error bounds are small."""
+    near, vector = near_cone(cone_noise), exact_numbers(cone_noise).balls
     rng, largest = np.random.default_rng(0), 0.0
     for seed in range(4):
         given = rng.integers(0, 1 << WORD_BITS, near.count, dtype=np.uint64).tolist()
@@ -187,26 +149,7 @@ def check_cone_values(noise):
                 assert not certain or abs(arb(x) - y) <= error
         if seed < 2:
             largest = max(largest, float(errors.max()))
-    return largest
-
-
-def test_cone_values_are_within_their_errors(cone_noise):
-    deviation = float(np.sqrt(cone_noise.variances().max()))
-    assert check_cone_values(cone_noise) < 1e-9 * deviation
-
-
-@pytest.mark.parametrize(("place", "function"), [(tables.Variables, "rows"), (differences, "_sum")])
-def test_a_defect_is_caught(monkeypatch, place, function):
-    """The entries of a factor, or the radii, are too large by 1e-7."""
-    right = getattr(place, function)
-
-    def too_large(*given):
-        values, errors = right(*given)
-        return values + 1e-7, errors
-
-    monkeypatch.setattr(place, function, too_large)
-    with pytest.raises(AssertionError):
-        check_cone_values(NOISES["order 7"])
+    assert largest < 1e-9 * float(np.sqrt(cone_noise.variances().max()))
 
 
 @pytest.mark.parametrize("grid", [0, 9, 30, 45, 90])
