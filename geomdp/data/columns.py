@@ -103,10 +103,10 @@ class CategoricalColumn(_Declaration):
     Parameters
     ----------
     name : str
-        Name of the column in the records: not empty, and like all texts here without control
-        characters (``ValueError``).
+        Name of the column in the records, not empty. No text here has a control character.
     categories : sequence of str or int
-        All categories: at least 1, all different (with `loose`, but for blanks and case).
+        All categories: at least 1, all different. With `loose`, they differ by more than blanks and
+        case.
     other : bool
         If True, all values that are not listed share one code, which follows the codes of the
         categories. If False, such a value is an error.
@@ -119,6 +119,11 @@ class CategoricalColumn(_Declaration):
     drafted, confirmed : bool
         Whether the declaration was read from the records, so that a release has no privacy claim;
         whether it was drafted, and the curator then stated that it is public.
+
+    Raises
+    ------
+    ValueError
+        For a parameter that is not as stated, here and in all other kinds of column.
 
     Examples
     --------
@@ -344,7 +349,7 @@ class DateColumn(_Declaration):
     Parameters
     ----------
     name, days : str, sequence of str or date
-        Name, and the first and the last day, by ISO 8601. A value before or after them is an error.
+        Name, and the first and the last day, by ISO 8601. A value before or after is an error.
     by : str
         The bins: ``"year"``, ``"quarter"``, ``"month"``, or ``"weekday"`` for the seven days of the
         week.

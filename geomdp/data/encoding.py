@@ -20,7 +20,8 @@ missing            none: NULL, NaN, None, NaT and NA, and an empty field of a CS
 A column of numbers with bins or bounds takes whole and other numbers as they are. A whole number in
 a column of floats may have been rounded by the program that wrote it, if it is so large that floats
 no longer tell it from its neighbours. Such a number is an error in a categorical column. An error
-counts the bad values of a chunk and names the first rows (from 0 over all chunks), and no value.
+counts the bad values of a chunk and names the first rows, from 0 over all chunks. It never shows a
+value.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def read_chunks(
     """Read a CSV or Parquet file as Arrow batches. A chunk is read only when it is needed.
 
     CSV (``.csv``, ``.csv.gz``) has one header line. **All values are texts**, because types found
-    from the values would let one record change the others. An empty field is a missing value, and a
-    blank line a row of them. Parquet (``.parquet``) keeps the types of the file.
+    from the values would let one record change the others. An empty field is a missing value ("NA"
+    is a text), and a blank line a row of them. Parquet (``.parquet``) keeps the types of the file.
 
     Parameters
     ----------

@@ -61,8 +61,10 @@ UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "I
 UNREADABLE = "42"
 #: The kind of the error at the start of a message of DuckDB.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
-#: A message about a line of a CSV file.
+#: Messages with a place: a line of a CSV file, or a line of the query, with ^ below the column if
+#: DuckDB repeats all of it.
 CSV_LINE = re.compile(r"[A-Z][A-Za-z ]{0,40} Error: CSV Error on Line: (\d+)\n")
+QUERY_PLACE = re.compile(r"\n(LINE (\d+): )(?!\.\.\.)[^\n]*\n( *)\^+\Z")
 
 #: Reasons of the driver of PostgreSQL for a refused connection, in its own words.
 REFUSALS = (
@@ -270,8 +272,12 @@ def duckdb_failure(error: Exception) -> str:
         return text.partition("\n")[0]
     kind = KIND.match(text)
     said = kind.group() if kind else type(error).__name__
-    row = CSV_LINE.match(text)
-    return f"{said} on line {row.group(1)} of a CSV file" if row else said
+    if row := CSV_LINE.match(text):
+        return f"{said} on line {row[1]} of a CSV file"
+    if place := QUERY_PLACE.search(text):  # `_subquery` writes the query after its own first line
+        column = len(place[3]) - len(place[1]) + 1
+        return f"{said} at line {int(place[2]) - 1}, column {column} of the query"
+    return said
 
 
 def postgresql_failure(error: adbc_driver_manager.Error) -> str:

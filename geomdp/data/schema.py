@@ -229,17 +229,18 @@ class Schema:
         impossible: Sequence[Mapping[str, Sequence[str]]] = (),
         refines: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]] | None = None,
     ) -> Schema:
-        """The schema, with more declarations of what no record can be.
+        """A new schema, with more declarations of what no record can be.
 
         It must be known without the records, because it is public. Records that break it are
         refused. Impossible cells of tables are 0 without noise, and others have less noise, because
         a record can change less; tables of a column are sums of those of one that refines it.
+        ``ValueError`` if a column or level is unknown, or no record is possible.
 
         Parameters
         ----------
         impossible : sequence of mappings
             Each has at least two discrete columns, with labels of levels: no record has one of
-            these levels in every column. ``ValueError`` for unknown ones, here and below.
+            these levels in every column.
         refines : mapping
             For a column, the coarser column that it refines, and for each level of the coarser one
             its own levels: ``{"county": {"region": {"north": ["A", "B"], "south": ["C"]}}}``. Each
@@ -401,8 +402,9 @@ class Schema:
 
     @classmethod
     def from_dtypes(cls, frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str] = ()) -> Schema:
-        """The schema that the types of the columns declare; ``ValueError`` if one declares none.
-        No value is read.
+        """The schema that the types of the columns declare. No value is read.
+
+        ``ValueError`` for a type other than those below, or without categories.
 
         Parameters
         ----------

@@ -437,7 +437,11 @@ def count_records(
     -------
     CountedRecords or EncodedRecords
         Both have `count`, the number of records. A mechanism accepts either in place of records.
-        ``ValueError`` if the schema does not fit the workload, or a record (with part, row and
+
+    Raises
+    ------
+    ValueError
+        If the schema does not fit the workload, or a record (with part, row and
         column) does not fit the schema; if `client` or `person` is given, but the answers do not
         follow from tables of counts; if both are given, or a row has no person.
 

@@ -56,7 +56,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Approximate:
-    """The noise is within total variation 0 < `tv` < 1 of the law stated, as `source` proves.
+    """The noise is proved, in `source`, to be within total variation 0 < `tv` < 1 of its law.
 
     Examples
     --------
@@ -81,7 +81,9 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """Noise from a Markov chain. `reason` is what is not proved of its law, as mixing (SAM-3).
+    """Noise from a Markov chain. Nothing is proved about the distribution of this noise (SAM-3).
+
+    `reason` is what is not proved, for instance that the chain mixes within its number of steps.
 
     Examples
     --------

@@ -81,8 +81,9 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     A spend is on disk before it is granted, and the whole file is verified before every spend: if
     recorded spends were lost or changed, no more are granted. Only a ledger that was open before
-    notices that an older copy replaced the file, or that all digests were computed anew. A ledger
-    works only in the process that opened it, for one thread at a time.
+    notices that an older copy replaced the file, or that somebody changed entries and computed all
+    digests anew. A ledger works only in the process that opened it, for one thread at a time. As a
+    context manager, it closes the file.
 
     Parameters
     ----------

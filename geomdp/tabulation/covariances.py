@@ -44,7 +44,7 @@ SHARE, RISK = 0.5, 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CovarianceTable:
-    """A private covariance matrix of real columns, as `covariance` returns it.
+    """A private covariance matrix of real columns, and public values; `covariance` returns it.
 
     Parameters
     ----------
@@ -125,9 +125,9 @@ class CovarianceTable:
     ) -> Regression:
         """Linear regression of one column on others, from this release alone.
 
-        The coefficients are those of least squares for the noisy covariance matrix. Standard errors
-        and intervals contain the noise, to first order, and the variation of a sample of
-        independent records with residuals of one variance.
+        The coefficients are those of least squares for the noisy covariance matrix, before it was
+        made psd. Standard errors and intervals contain the noise, to first order, and the variation
+        of a sample of independent records with residuals of one variance.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class CovarianceTable:
         ------
         ValueError
             If a name is not one of the columns, or is given twice, or there is no predictor; or if
-            the noise is so large that predictors cannot be told apart.
+            the noise is so large that predictors cannot be told apart; fewer predictors may do.
 
         Notes
         -----

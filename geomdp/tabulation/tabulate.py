@@ -91,7 +91,7 @@ def release(
         The guarantee, instead of `epsilon`.
     n : int, optional
         The public number by which sums are divided; required under add/remove. Under replace-one,
-        records are counted, and a given `n` must be their number.
+        the number of records is public and counted, and a given `n` must be equal to it.
     adjacency : Adjacency
         Neighbour relation.
     columns, weights : sequence of str, sequence of float, optional
@@ -105,7 +105,8 @@ def release(
         adjacency=)``, such as the `Plan` that `budget_for` finds. By default `advise` chooses among
         the mechanisms with exact samplers.
     unbiased : bool
-        Whether to return the noisy answers. By default they are made consistent.
+        Whether to return the noisy answers. By default they are made consistent, as
+        `Tabulation.statement` says.
     projected : bool
         Whether to return the nearest attainable answers, which err at most as much as the noise,
         not fitted tables (see the notes).
@@ -128,7 +129,8 @@ def release(
     ------
     ValueError
         Before the ledger pays: if the workload or the records do not fit the schema (the message
-        names rows and columns), a parameter is wrong, or a column has a name of the result.
+        names rows and columns), a parameter is wrong, or a column of a table has the name of a
+        column of the result, such as ``count``.
     BudgetExhausted
         If the ledger cannot pay. No record has then been read, unless the budget was spent
         elsewhere during the call, or the mechanism costs more than `privacy`.
@@ -477,7 +479,8 @@ class Tabulation:
 
         The half-width of such an answer's 95% interval, not cut off, is more than `above` times its
         modulus. By default, its coefficient of variation is above a third, and official statistics
-        would not publish it. Scaled totals, which can be 0 for any mean, are not flagged.
+        would not publish it. Scaled totals, which can be 0 for any mean, are not flagged. The flags
+        follow from the release, at no cost.
         ``ValueError`` if `above` is not above 0, or for a mechanism without additive noise.
         """
         limit = positive(above, "flag_above") * np.abs(self.answers)

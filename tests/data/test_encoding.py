@@ -1,3 +1,4 @@
+import itertools
 import re
 
 import numpy as np
@@ -48,6 +49,11 @@ def test_codes_by_column_name():
     np.testing.assert_array_equal(encoded, CODES)
     chosen = CategoricalProduct({"age": 3, "region": 3})
     np.testing.assert_array_equal(encode_all(FRAME, SCHEMA, chosen), np.array(CODES)[:, [2, 0]])
+
+
+def test_reading_is_lazy():
+    chunks = encode(itertools.repeat(FRAME), SCHEMA, SCHEMA.universe())
+    np.testing.assert_array_equal([next(chunks), next(chunks)], [CODES, CODES])
 
 
 def test_the_number_of_a_combination_is_the_universe_s_own():
