@@ -105,7 +105,10 @@ def test_a_killed_worker_loses_nothing(tmp_path, machines):
 
 @pytest.mark.slow
 def test_a_lost_scheduler_is_awaited(tmp_path, machines):
-    running = [machines.start_scheduler(), machines.start_worker()]
+    running = [machines.start_scheduler()]
+    with pytest.raises(ExecutorError, match="has no workers; start some with `dask worker"):
+        DaskCluster(machines.address, patience=20.0)._connected()
+    running.append(machines.start_worker())
 
     def lose_and_restart() -> None:
         for process in running:
