@@ -20,7 +20,6 @@ from geomdp.mechanisms.strategies.design import (
     best_split,
     covering_designs,
 )
-from geomdp.mechanisms.strategies.histograms import reconstruct
 from geomdp.mechanisms.strategies.tables import (
     Interactions,
     TableMap,
@@ -30,102 +29,11 @@ from geomdp.mechanisms.strategies.tables import (
 from geomdp.noise.knorm import sum_of_images
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import (
-    ChosenTables,
-    Explicit,
     MarginalTables,
-    Prefixes,
-    ProductQueries,
-    Ranges,
-    explicit_answers,
 )
-from geomdp.workloads.tables import cells_of
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 TWELVE = MarginalTables([2] * 12, 3)
-SMALL = [
-    MarginalTables([2, 3, 1, 2], 2),
-    MarginalTables([2] * 5, 3),
-    MarginalTables([4, 2, 3], 1),
-    MarginalTables([3, 2], 2),
-    ChosenTables(
-        {"a": 2, "b": 3, "c": 1, "d": 2}, [list("ab"), list("bcd"), ["d"]], [1.0, 2.0, 0.5]
-    ),
-    ProductQueries(
-        {"a": 4, "b": 3, "c": 1, "d": 2},
-        [list("ab"), list("bcd"), ["d"]],
-        {"a": Prefixes(4), "b": Ranges(3), "d": Explicit([[1.0, 1], [0, 3]])},
-        [1.0, 2.0, 0.5],
-    ),
-]
-
-
-def indicators(levels, table):
-    """The matrix (cells, N) that maps the counts of all N elements to the cells of a table."""
-    parts = [np.eye(n) if i in table else np.ones((1, n)) for i, n in enumerate(levels)]
-    rows = np.ones((1, 1))
-    for part in parts:
-        rows = np.kron(rows, part)
-    return rows
-
-
-@pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()], ids=repr)
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("workload", SMALL, ids=repr)
-def test_error_is_that_of_dense_least_squares(workload, adjacency, cells):
-    """Least squares with dense matrices over all N elements has the same error for equal shares."""
-    design = WeightedMarginals(cells).design(workload, adjacency)
-    levels = cells_of(workload).levels
-    rows = [indicators(levels, part.table) for part in design.measurements]
-    maps = check_error(design, workload, rows, cells, adjacency)
-    for part, R in zip(design.measurements, maps, strict=True):
-        found = np.asarray(part.matrix)
-        if adjacency is REPLACE:  # n is public, so a row may differ by a constant
-            found, R = (M - M.mean(axis=1, keepdims=True) for M in (found, R))
-        np.testing.assert_allclose(found, R, atol=1e-10)
-
-
-def check_error(design, workload, rows, cells, adjacency):
-    """The error is that of the maps of least squares, which are returned, from dense `rows`."""
-    alone = [cells.noise(part.rows.shape[0], 1.0, adjacency) for part in design.measurements]
-    own = [part.noise(1.0) for part in design.measurements]
-    pairs = zip(alone, own, strict=True)
-    shares = np.sqrt([a.second_moment().value / b.second_moment().value for a, b in pairs])
-    assert shares.sum() == pytest.approx(1, rel=1e-12)
-    variances = [cells.variance(len(C), adjacency) for C in rows] / shares**2
-    maps = reconstruct(explicit_answers(workload), rows, 1 / variances, adjacency)
-    expected = sum(v * (R**2).sum(axis=1) for v, R in zip(variances, maps, strict=True))
-    assert design.energy == pytest.approx(float(expected.sum()), rel=1e-10)
-    np.testing.assert_allclose(design.noise(1.0).variances(), expected, rtol=1e-10)
-    return maps
-
-
-#: The count and the total of b by a: the values of b are shares of the lowest and the highest.
-TOTALS = ProductQueries(
-    {"a": 3, "b": 6, "c": 2},
-    [list("ab"), list("bc")],
-    {"b": Explicit([[1, 1, 1, 1, 1, 0], [-1, -0.5, 0, 0.25, 1, 0], [0, 0, 0, 0, 0, 1]])},
-    [1.0, 2.0],
-)
-SHARES = np.array([[1, 0.75, 0.5, 0.375, 0, 0], [0, 0.25, 0.5, 0.625, 1, 0], [0, 0, 0, 0, 0, 1]])
-
-
-def shares_of_elements(table):
-    rows = np.ones((1, 1))
-    for i, own in enumerate((np.eye(3), SHARES, np.eye(2))):
-        rows = np.kron(rows, own if i in table else np.ones((1, own.shape[1])))
-    return rows
-
-
-@pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()], ids=repr)
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_totals_are_measured_by_shares_of_records(adjacency, cells):
-    """A record adds a point of a simplex, and the error is that of least squares with such rows."""
-    design = WeightedMarginals(cells).design(TOTALS, adjacency)
-    rows = [shares_of_elements(part.table) for part in design.measurements]
-    for C in rows:
-        assert (C >= 0).all()
-        np.testing.assert_array_equal(C.sum(axis=0), 1)
-    check_error(design, TOTALS, rows, cells, adjacency)
 
 
 @pytest.mark.parametrize(

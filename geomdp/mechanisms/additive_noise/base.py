@@ -365,9 +365,6 @@ class Gaussian(AdditiveMechanism):
     in_span, at_once = True, True
     privacy: ZCDP | ApproxDP
 
-    def _prepare(self) -> None:
-        _ = self.change.l2, self.change.hull
-
     def law(self, change: Change) -> GaussianNoise:
         # The squared sensitivity is whole for real records in a ball or cube of R^d, too: 1, 2, 4,
         # d^2 or 2 d^2.

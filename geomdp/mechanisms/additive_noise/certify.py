@@ -123,17 +123,15 @@ def _proved_on_real_records(
             # The slack covers the rounding of the square root in the sensitivity.
             slack = SLACK
             found = LaplaceNoise(noise.dimension, noise.scale * (1 + slack))
-        case GaussianNoise():
-            pass  # The scale is proved for a whole square, and the noise fills R^m.
         # `Spectraplex` and `PsdBox` contain x x^T for all records x, and have no parameter that
         # could be rounded. A centre a that is not 0 occurs in Z as -(r_1 - r_2) T a, where the
         # number of records is public. Then r_1 - r_2 may be published, so a may be rounded.
         case ConeNoise(body=bodies.Spectraplex() as body):
             entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))
             return ExactPath(sums, Rounded([Numbers(entries)], sums.grid(noise)))
-        case ConeNoise():
-            if not isinstance(noise.body, bodies.PsdBox):
-                return None
+        # The scale of Gaussian noise is proved for a whole square, and the noise fills R^m.
+        case GaussianNoise() | ConeNoise(body=bodies.PsdBox()):
+            pass
         case _ if origin is Origin.BALL:
             # The answers span R^m, so the basis is the identity. If the radius is not whole, it is
             # a rounded square root, and the slack covers the rounding.
@@ -192,10 +190,8 @@ def is_upright_box(body: Body) -> bool:
     if isinstance(body, bodies.Scaled):
         return is_upright_box(body.body)
     if isinstance(body, bodies.LinearImage):
-        alone = (np.count_nonzero(body.matrix, axis=0) <= 1).all()
-        return bool(alone and (np.count_nonzero(body.matrix, axis=1) <= 1).all()) and (
-            is_upright_box(body.body)
-        )
+        alone = all((np.count_nonzero(body.matrix, axis=axis) <= 1).all() for axis in (0, 1))
+        return alone and is_upright_box(body.body)
     return isinstance(body, bodies.Box)
 
 
