@@ -226,9 +226,7 @@ class KNormNoise:
         if isinstance(self.body, SimplexDifference):
             # The covariance is not formed: it would take 150 MB for counts of 4320 cells.
             return self._radial_factor * self.body.image_moments(matrix)
-        half = np.asarray(matrix @ self.covariance())
-        products = matrix.multiply(half) if sp.issparse(matrix) else matrix * half
-        return np.asarray(products.sum(axis=1)).ravel()
+        return mapped_variances(matrix, self.covariance())
 
     def second_moment(self) -> Estimate:
         """(r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
@@ -564,7 +562,11 @@ def _variances(part: Part) -> FloatArray:
         return np.asarray(squares @ part.noise.variances())
     if isinstance(part.noise, KNormNoise):
         return part.noise.image_variances(matrix)
-    half = np.asarray(matrix @ part.noise.covariance())
-    if sp.issparse(matrix):
-        return np.asarray(matrix.multiply(half).sum(axis=1)).ravel()
-    return np.asarray((matrix * half).sum(axis=1))
+    return mapped_variances(matrix, part.noise.covariance())
+
+
+def mapped_variances(matrix: FloatArray | sp.csr_array, covariance: FloatArray) -> FloatArray:
+    """The diagonal of T C T^T (p,) for a matrix T (p, m) and a covariance C."""
+    half = np.asarray(matrix @ covariance)
+    products = matrix.multiply(half) if sp.issparse(matrix) else matrix * half
+    return np.asarray(products.sum(axis=1)).ravel()

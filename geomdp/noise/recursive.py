@@ -133,8 +133,8 @@ class RecursiveNoise:
     ...     gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
     ... )
     >>> noise = gd.noise.RecursiveNoise(levels, epsilon=1.0)
-    >>> noise.split.round(3).tolist()
-    [0.094, 0.906]
+    >>> noise, noise.split.round(3).tolist()
+    (RecursiveNoise(dimensions (2, 2), epsilon=1), [0.094, 0.906])
     """
 
     def __init__(self, levels: Sequence[Level], epsilon: float, body: Body | None = None) -> None:
