@@ -332,16 +332,7 @@ def test_unreachable_tolerance_ends_with_an_honest_gap() -> None:
 
 def exact_gap(vertices: np.ndarray, target: np.ndarray, weights: dict[int, float]) -> float:
     """max over vertices v of <target - x, v - x> in fractions; x is the weighted mean of some."""
-    exact = [[Fraction(float(entry)) for entry in row] for row in (*vertices, target)]
-    shares = {key: Fraction(share) for key, share in weights.items()}
-    total = sum(shares.values())
-    mean = [
-        sum(share * exact[key][j] for key, share in shares.items()) / total
-        for j in range(len(target))
-    ]
-    return float(
-        max(
-            sum((y - x) * (v - x) for y, v, x in zip(exact[-1], vertex, mean, strict=True))
-            for vertex in exact[:-1]
-        )
-    )
+    exact = np.vectorize(Fraction, otypes=[object])
+    points, goal, shares = exact(vertices), exact(target), exact(list(weights.values()))
+    mean = shares @ points[list(weights)] / shares.sum()
+    return float(((points - mean) @ (goal - mean)).max())

@@ -21,7 +21,6 @@ from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.geometry.outer_slabs import (
     INFLATION,
     CutPool,
-    greedy_cover,
     refine_slabs,
     separating_directions,
 )
@@ -218,8 +217,3 @@ def test_pool_takes_what_cuts_most_and_each_slab_once():
     pool.add(np.array([[1.0, 0]]))
     assert len(pool) == 1
     assert CutPool(2).take(states, 3).shape == (0, 2)
-
-
-def test_greedy_cover_prefers_new_rows():
-    outside = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
-    np.testing.assert_array_equal(greedy_cover(outside, 3), [0, 2])

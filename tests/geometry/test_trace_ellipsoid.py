@@ -128,47 +128,46 @@ def test_lower_dimensional_sets_get_a_thin_ellipsoid():
     assert gauges(found.root, vectors).max() <= 1
 
 
-class TestCapped:
-    def test_reduces_to_the_ball_and_to_the_product(self):
-        sizes = np.array([1, 4, 9])
-        np.testing.assert_allclose(capped_ellipsoid(sizes, [9, 9, 9], 2.0), 2.0, rtol=1e-8)
-        # The bound 100 on the whole vector is never reached. So the squared semi-axis of block i is
-        # d_i / sqrt(r_i) times the sum of d_j sqrt(r_j), for diameters d_i and sizes r_i.
-        diameters = np.array([1.0, 2.0, 0.5])
-        squares = diameters / np.sqrt(sizes) * (diameters * np.sqrt(sizes)).sum()
-        np.testing.assert_allclose(
-            capped_ellipsoid(sizes, diameters, 100.0), np.sqrt(squares), rtol=1e-8
-        )
-
-    @given(
-        st.lists(st.tuples(st.integers(1, 9), st.floats(0.1, 10)), min_size=1, max_size=6),
-        st.floats(0.1, 10),
+def test_caps_give_the_ball_and_the_product():
+    sizes = np.array([1, 4, 9])
+    np.testing.assert_allclose(capped_ellipsoid(sizes, [9, 9, 9], 2.0), 2.0, rtol=1e-8)
+    # The bound 100 on the whole vector is never reached. So the squared semi-axis of block i is
+    # d_i / sqrt(r_i) times the sum of d_j sqrt(r_j), for diameters d_i and sizes r_i.
+    diameters = np.array([1.0, 2.0, 0.5])
+    squares = diameters / np.sqrt(sizes) * (diameters * np.sqrt(sizes)).sum()
+    np.testing.assert_allclose(
+        capped_ellipsoid(sizes, diameters, 100.0), np.sqrt(squares), rtol=1e-8
     )
-    def test_is_feasible_and_no_worse_than_ball_and_product(self, bounds, diameter):
-        sizes = np.array([size for size, _ in bounds])
-        caps = np.array([cap for _, cap in bounds])
-        squares = capped_ellipsoid(sizes, caps, diameter) ** 2
-        # Maximise the sum of u_i / squares_i, with u_i at most caps_i^2 and the sum of the u_i at
-        # most diameter^2: fill the blocks with the smallest squares first.
-        left, value = diameter**2, 0.0
-        for i in np.argsort(squares):
-            share = min(left, caps[i] ** 2)
-            value, left = value + share / squares[i], left - share
-        assert value <= 1 + 1e-12
-        trace = float((sizes * squares).sum())
-        slack = 1 + 1e-8
-        assert trace <= sizes.sum() * diameter**2 * slack
-        assert trace <= float((caps * np.sqrt(sizes)).sum()) ** 2 * slack
 
 
-class TestProfile:
-    def test_agrees_with_the_general_optimisation_on_axes(self):
-        rng = np.random.default_rng(3)
-        vectors = rng.standard_normal((30, 4))
-        # The set is closed under sign changes, so S is diagonal and depends on squares alone.
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
-        signed = (vectors[:, None] * signs).reshape(-1, 4)
-        general = least_trace_ellipsoid(Rows(signed), tolerance=1e-4)
-        axes = profile_ellipsoid(np.ones(4), vectors**2, tolerance=1e-4)
-        np.testing.assert_allclose((axes**2).sum(), general.trace, rtol=3e-4)
-        assert ((vectors / axes) ** 2).sum(axis=1).max() <= 1
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.floats(0.1, 10)), min_size=1, max_size=6),
+    st.floats(0.1, 10),
+)
+def test_caps_are_feasible_and_no_worse_than_ball_and_product(bounds, diameter):
+    sizes = np.array([size for size, _ in bounds])
+    caps = np.array([cap for _, cap in bounds])
+    squares = capped_ellipsoid(sizes, caps, diameter) ** 2
+    # Maximise the sum of u_i / squares_i, with u_i at most caps_i^2 and the sum of the u_i at
+    # most diameter^2: fill the blocks with the smallest squares first.
+    left, value = diameter**2, 0.0
+    for i in np.argsort(squares):
+        share = min(left, caps[i] ** 2)
+        value, left = value + share / squares[i], left - share
+    assert value <= 1 + 1e-12
+    trace = float((sizes * squares).sum())
+    slack = 1 + 1e-8
+    assert trace <= sizes.sum() * diameter**2 * slack
+    assert trace <= float((caps * np.sqrt(sizes)).sum()) ** 2 * slack
+
+
+def test_profiles_agree_with_the_general_optimisation_on_axes():
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((30, 4))
+    # The set is closed under sign changes, so S is diagonal and depends on squares alone.
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
+    signed = (vectors[:, None] * signs).reshape(-1, 4)
+    general = least_trace_ellipsoid(Rows(signed), tolerance=1e-4)
+    axes = profile_ellipsoid(np.ones(4), vectors**2, tolerance=1e-4)
+    np.testing.assert_allclose((axes**2).sum(), general.trace, rtol=3e-4)
+    assert ((vectors / axes) ** 2).sum(axis=1).max() <= 1

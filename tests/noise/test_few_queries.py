@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize
 
 from geomdp.noise import LaplaceNoise, Noise, half_widths
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
@@ -104,20 +103,25 @@ def test_draws_have_the_variances_and_independent_signs(name, exact):
         mean_agrees(draws[:, 0] * draws[:, 1], 0.0)
 
 
+def edges_of(noise):
+    """Where the density of staircase noise steps down, from 0 to where it is negligible."""
+    steps = np.arange(80 / noise.epsilon + 2)
+    return noise.width * np.add.outer(steps, [0, noise.share]).ravel()
+
+
+def heights(noise, edges):
+    """The density of |Z| between the edges."""
+    return 2 * np.exp(log_density(noise, (edges[1:, None] + edges[:-1, None]) / 2))
+
+
 def cut_moments(noise):
     """E min(Z_i^2, 50 Var Z_i) of the coordinates Z_i, from the density; the keys are Var Z_i."""
     if isinstance(noise, StaircaseNoise):
         variance = float(noise.variances()[0])
-        steps = np.arange(0, 60 / noise.epsilon + 2)
-        edges = noise.width * np.sort(np.concatenate([steps, steps + noise.share]))
-        limit = math.sqrt(50 * variance)
-        edges = np.sort(np.append(edges, limit))
-        total = 0.0
-        for low, high in itertools.pairwise(edges):
-            height = math.exp(log_density(noise, [[(low + high) / 2]])[0])
-            part = (high**3 - low**3) / 3 if high <= limit else 50 * variance * (high - low)
-            total += 2 * height * part
-        return {variance: total}
+        edges = np.sort(np.append(edges_of(noise), math.sqrt(50 * variance)))
+        cut = np.minimum(edges, math.sqrt(50 * variance))
+        parts = np.diff(cut**3) / 3 + 50 * variance * np.diff(edges - cut)
+        return {variance: float(heights(noise, edges) @ parts)}
     points = lattice_points(noise, dict(LATTICE.values())[noise])
     weights = np.exp(log_density(noise, points))
     return {
@@ -141,40 +145,21 @@ def test_exact_draws_have_the_probabilities_of_the_lattice(name):
         mean_agrees(hits, weights[place])
 
 
-def staircase_variance(share, epsilon):
-    """E Z^2 of staircase noise Z of width 1, by adding up the steps of the density."""
-    b = math.exp(-epsilon)
-    steps = np.arange(0, math.ceil(80 / epsilon))
-    height = (1 - b) / (2 * (share + b * (1 - share)))
-    inner = ((steps + share) ** 3 - steps**3) / 3
-    outer = ((steps + 1.0) ** 3 - (steps + share) ** 3) / 3
-    return 2 * height * float((b**steps * (inner + b * outer)).sum())
-
-
 @pytest.mark.parametrize("epsilon", STAIRCASES)
-def test_the_share_of_a_step_minimises_the_variance(epsilon):
-    noise = STAIRCASES[epsilon]
-    found = optimize.minimize_scalar(
-        staircase_variance, bounds=(0.0, 1.0), args=(epsilon,), options={"xatol": 1e-10}
-    )
-    assert abs(found.x - noise.share) < 1e-5  # the variance is flat near its minimum
-    np.testing.assert_allclose(noise.variances()[0], 4 * found.fun, rtol=1e-9)
-    b = math.exp(-epsilon)
-    printed = ((b * (1 + b) / 2) ** (2 / 3) + b) / (1 - b) ** 2
-    np.testing.assert_allclose(noise.variances()[0], 4 * printed, rtol=1e-9)
+def test_the_share_of_a_step_has_the_least_variance(epsilon):
+    noise, b = STAIRCASES[epsilon], math.exp(-epsilon)
+    least = ((b * (1 + b) / 2) ** (2 / 3) + b) / (1 - b) ** 2  # Geng and Viswanath
+    np.testing.assert_allclose(noise.variances()[0], 4 * least, rtol=1e-9)
     assert noise.variances()[0] < LaplaceNoise(1, 2.0 / epsilon).variances()[0]
 
 
 @pytest.mark.parametrize("epsilon", STAIRCASES)
-def test_the_mean_size_of_staircase_noise_is_exact(epsilon):
+def test_moments_of_staircase_noise_are_exact(epsilon):
     noise = STAIRCASES[epsilon]
-    edges = noise.width * np.sort(
-        np.add.outer(np.arange(80 / epsilon + 2), [0, noise.share]).ravel()
-    )
-    middles = (edges[1:] + edges[:-1]) / 2
-    weights = 2 * np.exp(log_density(noise, middles[:, None])) * np.diff(edges)
-    np.testing.assert_allclose(noise.mean_length(), weights @ middles, rtol=1e-9)
-    np.testing.assert_allclose(weights.sum(), 1.0, rtol=1e-9)
+    edges = edges_of(noise)
+    found = [heights(noise, edges) @ np.diff(edges**k) / k for k in (1, 2, 3)]
+    expected = [1.0, noise.mean_length(), noise.variances()[0]]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", STAIRCASES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import mpmath
 import numpy as np
 from mpmath import mpf
@@ -95,17 +97,20 @@ class Reference:
             total += (mpmath.sqrt(-2 * mpmath.log(u)) * mpmath.cos(2 * mpmath.pi * v)) ** 2 / 2
         return total
 
-    def correlations(self, order):
-        """Inner products of the rows of Bartlett's factor, with rows scaled to length 1."""
-        rows = []
+    def wishart(self, order):
+        """L L^T (order, order) for Bartlett's lower triangular factor L."""
+        factor = np.full((order, order), mpf(0))
         for i in range(order):
-            row = [*self.gaussians(i), mpmath.sqrt(2 * self.half_gamma(order + 1 - i))]
-            length = mpmath.sqrt(mpmath.fsum(x * x for x in row))
-            rows.append([x / length for x in row])
+            diagonal = [*self.gaussians(i), mpmath.sqrt(2 * self.half_gamma(order + 1 - i))]
+            factor[i, : i + 1] = diagonal
+        return factor @ factor.T
+
+    def correlations(self, order):
+        """Entries above the diagonal of the correlations of a Wishart matrix."""
+        found = self.wishart(order)
         return [
-            mpmath.fsum(a * b for a, b in zip(rows[i], rows[j], strict=False))
-            for i in range(order)
-            for j in range(i + 1, order)
+            found[i, j] / mpmath.sqrt(found[i, i] * found[j, j])
+            for i, j in itertools.combinations(range(order), 2)
         ]
 
 

@@ -40,7 +40,6 @@ def test_comparisons_are_those_of_the_real_numbers():
     """Comparisons agree with mpmath at 400 bits, for values of different sizes and types."""
     expected = reference(1)
     numbers = LaplaceNumbers(seeded(1)).many(BLOCK)
-    compared = 0
     with mpmath.workprec(REFERENCE_BITS):
         for scale, own in ((1.0, 2.0), (1e-3, 1e6), (2.0**70, 0.3), (1e-200, 1e-200)):
             for i, value in enumerate(VALUES * 4):
@@ -49,8 +48,6 @@ def test_comparisons_are_those_of_the_real_numbers():
                     gap = exactly(value) - mpf(shift)
                     gap += mpf(scale) * expected[i] - mpf(own) * expected[i + 10]
                     assert threshold.reached_by(value, scale, numbers[i]) == (gap >= 0)
-                    compared += 1
-    assert compared == 4 * 36 * 3
 
 
 def test_what_float64_cannot_tell_is_decided_by_balls():

@@ -225,22 +225,12 @@ def wishart(order, rate, centre):
     """
 
     def entries(given):
-        matrices = []
-        for _ in range(2):
-            factor = mpmath.zeros(order)
-            for i in range(order):
-                for j, x in enumerate(given.gaussians(i)):
-                    factor[i, j] = x
-                factor[i, i] = mpmath.sqrt(2 * given.half_gamma(order + 1 - i))
-            matrices.append(factor * factor.T / (2 * rate))
-        totals = [sum(matrix[i, i] for i in range(order)) for matrix in matrices]
+        moved = (given.wishart(order) - given.wishart(order)) / (2 * mpmath.mpf(rate))
         if centre:
-            totals = [
-                total - mpmath.log(u) / rate
-                for total, u in zip(totals, given.uniforms(2), strict=True)
-            ]
-        moved = matrices[0] - matrices[1] - centre * (totals[0] - totals[1]) * mpmath.eye(order)
-        return [moved[i, j] for i in range(order) for j in range(i, order)]
+            first, second = given.uniforms(2)
+            change = moved.trace() - (mpmath.log(first) - mpmath.log(second)) / rate
+            moved = moved - mpmath.mpf(centre) * change * np.eye(order, dtype=int)
+        return moved[np.triu_indices(order)].tolist()
 
     return entries
 
