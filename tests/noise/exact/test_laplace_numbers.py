@@ -14,6 +14,7 @@ from geomdp.noise import scalar
 from geomdp.noise.rounding import Undecided
 from geomdp.noise.scalar import (
     BLOCK,
+    GeneratorNoise,
     LaplaceNumbers,
     NoisyThreshold,
     NoisyValues,
@@ -74,6 +75,11 @@ def test_many_values_are_compared_as_one_at_a_time():
         found.append(first)
         begin = first + 1
     assert found == np.flatnonzero(single).tolist()
+
+
+def test_a_simulated_search_ends_with_the_list():
+    values = GeneratorNoise(0).values([0.0, 2.0, 0.0, 2.0, 0.0, 0.0], 1e-9)
+    assert [values.first_reaching(begin, 1.0) for begin in range(7)] == [1, 1, 3, 3, 6, 6, 6]
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 3.7e9])
