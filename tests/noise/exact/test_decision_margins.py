@@ -179,22 +179,22 @@ def test_a_try_is_decided_only_beyond_its_error():
 SHAPE = tables.TryShape((3, 2, 4))
 
 
+def opened(place, values):
+    """Which of the `values` of the uniform number at `place` leave a try open."""
+    uniforms = np.full((len(values), SHAPE.numbers), 0.3)
+    uniforms[:, place] = values
+    return tables.Variables(uniforms, SHAPE._places).open.tolist()
+
+
 def test_numbers_next_to_0_and_1_leave_a_try_open():
     ends = [2.0**-30, 1 - 2.0**-30, math.nextafter(2.0**-30, 0), math.nextafter(1 - 2.0**-30, 1)]
-    for start, *_ in SHAPE._places.chi + SHAPE._places.parts:
-        uniforms = np.full((4, SHAPE.numbers), 0.3)
-        uniforms[:, start] = ends
-        assert tables.Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
-    for _, _, radius, angle in SHAPE._places.pairs:
-        uniforms = np.full((4, SHAPE.numbers), 0.3)
-        uniforms[:, angle] = [0.0, 1.0, 0.5, 0.25]  # an angle may have any value
-        uniforms[2:, radius] = ends[2:]
-        assert tables.Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
     for start, twice in SHAPE._places.chi + SHAPE._places.parts:
-        if twice % 2:  # then the last number of the variable is an angle
-            uniforms = np.full((2, SHAPE.numbers), 0.3)
-            uniforms[:, start + twice // 2 + 1] = [0.0, 1.0]
-            assert tables.Variables(uniforms, SHAPE._places).open.tolist() == [0, 0]
+        assert opened(start, ends) == [0, 0, 1, 1]
+        if twice % 2:  # then the last number of the variable is an angle, which may have any value
+            assert opened(start + twice // 2 + 1, [0.0, 1.0]) == [0, 0]
+    for _, _, radius, angle in SHAPE._places.pairs:
+        assert opened(radius, ends) == [0, 0, 1, 1]
+        assert opened(angle, [0.0, 1.0]) == [0, 0]
 
 
 def test_an_error_above_the_largest_leaves_a_try_open(monkeypatch):

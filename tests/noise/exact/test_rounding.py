@@ -92,11 +92,6 @@ def test_order_of_equal_prefixes_is_undecided():
         Draw(UniformBits(lambda count: data[:count]), 2).order(2)
 
 
-def test_an_exhausted_source_is_an_error():
-    with pytest.raises(OSError, match="gave 3 bytes of"):
-        Rounded.of(LaplaceNoise(2, 1.0), 10).draw(lambda _: b"abc")
-
-
 # Rounding to a grid
 
 
