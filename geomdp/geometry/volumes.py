@@ -207,7 +207,7 @@ def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) 
     """Share of n uniform points of a ball around 0 that lie in the body."""
     inside = body.contains(Ball(body.dimension, radius).sample_uniform(n, rng), 0.0)
     if not inside.any():
-        raise ValueError(f"body must hold a share of a rounded ball, got 0 of {n} points: {body!r}")
+        raise ValueError(f"body must hold points of a ball in rounded coordinates, got 0 of {n}")
     return float(inside.mean())
 
 
