@@ -241,9 +241,10 @@ def _maximiser_over_cube(matrix: FloatArray) -> FloatArray:
     """A maximiser (d,) of <x, G x> over [-1, 1]^d, for the symmetric matrix G = `matrix` (d, d)."""
     d = len(matrix)
     best, highest = np.zeros(d), 0.0
+    rounding = 1e-14 * float(np.abs(matrix).max())  # of eigenvalues; far above what is seen
     for pattern in itertools.product((False, True), repeat=d):
         free = np.array(pattern)
-        if free.any() and np.linalg.eigvalsh(matrix[np.ix_(free, free)])[-1] >= 0:
+        if free.any() and np.linalg.eigvalsh(matrix[np.ix_(free, free)])[-1] >= -rounding:
             continue
         points = np.zeros((1 << int(d - free.sum()), d))
         points[:, ~free] = list(itertools.product((-1.0, 1.0), repeat=int(d - free.sum())))

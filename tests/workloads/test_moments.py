@@ -112,6 +112,7 @@ def test_extreme_second_moments_in_a_cube_attain_the_support_function(d):
     matrices = rng.standard_normal((12, d, d))
     shifts = np.linspace(-4, 4, 12)[:, None, None] * np.eye(d)
     matrices = matrices + matrices.swapaxes(1, 2) + shifts
+    matrices[0] = -np.outer(*[[-3.0, -1, 3][:d]] * 2)  # singular
     extreme = workload.extreme_answers(svec(matrices))
     records = np.sqrt(np.abs(np.diagonal(unsvec(extreme), axis1=1, axis2=2)))
     assert (records <= 1 + 1e-12).all()
