@@ -5,7 +5,7 @@ neighbour body, and a proof that a body supplied for noise contains it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from geomdp._validation import require_type
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
 from geomdp.bodies.boxes import Box
-from geomdp.bodies.point_sets import OracleColumns, can_triangulate, hull_vertices
+from geomdp.bodies.point_sets import can_triangulate, hull_vertices
 from geomdp.bodies.products import LinearImage, Product
 from geomdp.bodies.simplices import Simplex
 from geomdp.bodies.spectral import Spectraplex, SymmetricSpectral
@@ -196,10 +196,6 @@ class WorkloadPolytope(SearchedPolytope):
 
     def _summary(self) -> str:
         return f"of {self.workload!r}"
-
-    @cached_property
-    def _columns(self) -> OracleColumns:
-        return OracleColumns(self, None, None)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.workload.extreme_answers(directions)

@@ -25,6 +25,7 @@ from geomdp.bodies.base import (
     cp,
 )
 from geomdp.bodies.ray_shooting import RayShooter, VertexGauge
+from geomdp.bodies.vpolytope import SearchedPolytope
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,10 @@ class OfBody(Body):
 
 
 @dataclass(frozen=True, eq=False)
-class Symmetrised(OfBody):
+class Symmetrised(SearchedPolytope, OfBody):
     """Base class of `Difference` and `SymmetricHull`, which shoot rays at facets from the N listed
-    vertices of K, O(N r) per pivot in dimension r without the N^2 differences (X-RAY, JL-DEF).
+    vertices of K, O(N r) per pivot in dimension r without the N^2 differences (X-RAY, JL-DEF). For
+    other K, the search decides membership, and its cuts give the ends of chords.
     """
 
     symmetric = True
@@ -58,8 +60,10 @@ class Symmetrised(OfBody):
             return False
         if verb in (Body.affine_hull, Body.radius):
             return True
-        by_rays = verb in (Body.gauge, Body.facets, Body.chord)
-        return self.body.implements(Body.vertex_list if by_rays else verb)
+        if verb in (Body.gauge, Body.facets, Body.chord):
+            return self.body.implements(Body.vertex_list)
+        by_search = verb in (Body.contains, Body.separate)
+        return self.body.implements(Body.extreme_point if by_search else verb)
 
     @abc.abstractmethod
     def _shooter(self, points: FloatArray) -> RayShooter:
@@ -76,7 +80,13 @@ class Symmetrised(OfBody):
     def facets(self, points: FloatArray) -> Facets:
         return self._gauge.facets(points, self.radius())
 
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        way = Body if self.implements(Body.gauge) else SearchedPolytope
+        return way.contains(self, points, tolerance)
+
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if not self.implements(Body.gauge):
+            return Body.chord(self, points, directions)
         return self._gauge.span_chord(points, directions)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
@@ -89,8 +99,8 @@ class Symmetrised(OfBody):
 class Difference(Symmetrised):
     """The difference body K - K = {x - y : x, y in K}, for any K with a support function.
 
-    `difference_body` returns a closed form instead if there is one. Gauge, membership and chords
-    need a K with listed vertices.
+    `difference_body` returns a closed form instead if there is one. The gauge needs a K with
+    listed vertices.
 
     Parameters
     ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, highest_rows, ro
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.balls import regular_simplex_width
 from geomdp.bodies.base import (
+    BISECTION_TOLERANCE,
     MEMBERSHIP_TOLERANCE,
     Body,
     Facets,
@@ -28,6 +28,7 @@ from geomdp.bodies.base import (
 from geomdp.bodies.linear_programs import origin_depth
 from geomdp.bodies.point_sets import (
     Columns,
+    OracleColumns,
     Triangulation,
     VertexColumns,
     WholeCones,
@@ -91,12 +92,13 @@ ANY_GAP, LEAST_GAP = 1e3, 1e-20
 
 
 class SearchedPolytope(Body):
-    """A polytope that separates points by a search for its point nearest to them (X-MNP)."""
+    """A body with extreme points that separates points by a search for its point nearest to them
+    (X-MNP).
+    """
 
-    @property
-    @abc.abstractmethod
+    @cached_property
     def _columns(self) -> Columns:
-        """The vertices, listed or found on demand."""
+        return OracleColumns(self, None, None)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         return self._cut_off(point, MEMBERSHIP_TOLERANCE)
@@ -104,6 +106,20 @@ class SearchedPolytope(Body):
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no halfspace cuts a point off by more than `tolerance` times the radius."""
         return np.array([self._cut_off(point, tolerance) is None for point in points], dtype=bool)
+
+    def _far_ends(
+        self, points: FloatArray, directions: FloatArray, reach: FloatArray
+    ) -> FloatArray:
+        """From beyond: each cut gives a nearer end, until none is left or it takes off nothing."""
+        ends = reach.copy()
+        for row, (point, way) in enumerate(zip(points, directions, strict=True)):
+            while (cut := self._cut_off(point + ends[row] * way, 0.0)) is not None:
+                room, slope = cut.offset - cut.normal @ point, cut.normal @ way
+                nearer = room / slope if room > 0 and slope > 0 else 0.0
+                if nearer >= (1 - BISECTION_TOLERANCE) * ends[row]:
+                    break
+                ends[row] = nearer
+        return ends
 
     def _cut_off(self, point: FloatArray, tolerance: float) -> Halfspace | None:
         """A search that stops early, then one to the nearest point if the first decides nothing."""
