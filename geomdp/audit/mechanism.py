@@ -146,8 +146,9 @@ def audit_noise(
 
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
     the sums between neighbours. The first half of the draws chooses v among the vertices of the
-    hull of all such changes, and an event "a score of the output reaches a threshold", for the
-    score of a learner or the log-density ratio. The second half tests the event, as in `audit`.
+    hull of all such changes (at most 20,000 draws for each input), and an event "a score of the
+    output reaches a threshold", for the score of a learner or the log-density ratio. The second
+    half tests the event, as in `audit`.
     ``ValueError`` if a parameter is out of range, neighbours always have the same sums, or draws
     have a wrong shape.
 

@@ -131,7 +131,8 @@ def scores_of(score: Score, outputs: Outputs) -> FloatArray:
 #: count as rounding errors: 8 times that of a sum of 2^20 terms. Otherwise, correct mechanisms with
 #: noise only in a subspace would be refuted by rounding errors outside it.
 ROUNDING = 2.0**-30
-#: The same share of the largest output of all coordinates, of which one may be a difference.
+#: As a coordinate may be a difference of larger numbers, errors up to this share of the largest
+#: output of all coordinates count, too.
 CANCELLED = 2.0**-50
 #: Whole numbers have no rounding errors up to this size. In whole coordinates, numbers below
 #: `RESOLVED` times the range are not told from errors of the decomposition here.

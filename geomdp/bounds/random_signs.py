@@ -143,7 +143,7 @@ class RandomSignSets(PackingFamily):
             "the signs are independent and uniform on at least "
             f"e^{printed(self.sets.log_universe)} elements; for sets of {self.size} elements, "
             "all pairs are separated with probability at least "
-            f"1 - {printed(self.failure)} over the signs (union bound), not checked by pairs",
+            f"1 - {printed(self.failure)} over the signs (union bound), not checked pair by pair",
         )
 
     def document(self) -> dict[str, Any]:

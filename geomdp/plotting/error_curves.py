@@ -233,8 +233,9 @@ def error_curve(
     """Draw the error against the number n of records for every mechanism that applies.
 
     Curves are predictions, made without records. Dashed curves belong to mechanisms with a
-    heuristic sampler, which have no guarantee. The shaded errors are proved to be out of reach of
-    every mechanism with the guarantee `privacy`. If there are none, the legend says so.
+    heuristic sampler, which have no guarantee. Every mechanism with the guarantee `privacy` is
+    proved to exceed the shaded errors on some data set of n records. If there are none, the legend
+    says so.
 
     Parameters
     ----------

@@ -194,6 +194,10 @@ def test_rounding_of_atoms_is_no_evidence(learn):
     assert score(np.array([1.0])) > score(np.array([1 - 1e-3]))
 
 
+def test_few_outputs_span_no_space():
+    assert null_space_score(*np.random.default_rng(0).laplace(size=(2, 5, 10))) is None
+
+
 def test_the_linear_score_is_not_blinded_by_scales():
     """One direction has 1e-7 times the noise of the other, so 1e-14 times the variance."""
     rng = np.random.default_rng(0)
@@ -293,8 +297,9 @@ def test_a_search_does_not_believe_what_it_memorised():
 
     same = [lambda trials, rng: rng.laplace(size=trials)] * 2
     pair = Pair("same", *same, (Learner("memory", forget),))
-    found = audit_pairs([pair], PureDP(0.1), trials=2000, rng=0)
-    assert (found.refuted, found.hits_a, found.hits_b) == (False, 0, 0)
+    one = audit(*same, PureDP(0.1), trials=2000, score=forget(None, None), rng=0)
+    for found in (one, audit_pairs([pair], PureDP(0.1), trials=2000, rng=0)):
+        assert (found.refuted, found.hits_a, found.hits_b) == (False, 0, 0)
 
 
 @pytest.mark.statistical

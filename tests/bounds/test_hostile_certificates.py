@@ -151,6 +151,9 @@ def test_statements_are_rounded_to_the_safe_side(tmp_path):
     for text in (bound.statement, checked.statement):
         assert "0.5-DP" in text
         assert " 0.05 with" in text
+    close = bounds.guessing_bound(Explicit(0.99999998 * np.eye(8)), epsilon=0.1, alpha=0.02)
+    said = bounds.check_certificate(saved(close, tmp_path)).verified[0]
+    assert said.startswith("8 elements with answers at least 0.499999 apart")
 
 
 @pytest.mark.parametrize(("text", "reason"), [

@@ -43,8 +43,8 @@ def bounded_queries(
     """Shape of Theorem 1: sample sizes for k queries q with |q| <= 1 on a universe of N elements.
 
     sc <= C min{k, sqrt(k ln N), ln N / alpha} / (alpha eps) for the sample complexity sc, k =
-    `queries` and N = `size`. The result has the three terms. Source: Nikolov 2022, Theorem 1;
-    JL-T1.
+    `queries` and N = `size`. The result has the three terms as `ball`, `knorm` and `jl`.
+    Source: Nikolov 2022, Theorem 1; JL-T1.
 
     Examples
     --------
@@ -250,9 +250,10 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 def covariance_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n independent records.
 
-    The records lie in the unit ball of R^d. The bound is the sum of the sampling error 3 / sqrt n,
-    the error of the second moments at privacy eps / 2, and twice the error 2 d / (n eps / 2) of the
-    mean at privacy eps / 2. Source: Nikolov 2022, Theorem 3; JL-T3.
+    The records lie in the unit ball of R^d and have covariance Sigma, which S(X) estimates. The
+    bound is the sum of the sampling error 3 / sqrt n, the error of the second moments at privacy
+    eps / 2, and twice the error 2 d / (n eps / 2) of the mean at privacy eps / 2. Source: Nikolov
+    2022, Theorem 3; JL-T3.
 
     Examples
     --------
@@ -306,7 +307,8 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     The error, in the units of the queries, is at most C n^(-K / (2 d + K)) max(1, 1 / eps) with
     probability 1 - beta for every beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps
     in place of the maximum, which is wrong for eps > 1 (DISC-17). The n records lie in [-1, 1]^d; a
-    query has bounded derivatives up to K = `order`, on which C, d and their bound depend.
+    query has bounded derivatives up to K = `order`. C, the `constant`, depends on d, K and this
+    bound.
 
     Examples
     --------
