@@ -89,6 +89,8 @@ def test_a_selection_keeps_what_is_declared_about_its_columns():
         ({"impossible": [{"colour": ["red"], "daily": ["none"]}]}, "discrete columns .*'colour'"),
         ({"refines": {"county": {"region": {"north": ["A"]}}}}, r"\['B', 'C'\] left out"),
         ({"refines": {"county": {"county": {"A": ["A"], "B": ["B"], "C": ["C"]}}}}, "twice"),
+        ({"refines": {"county": {"region": {"north": ["A", "B"], "south": ["A", "C"]}}}},
+         "every level of 'county' once, got A twice"),
         ({"refines": {"county": "region"}}, "must be written"),
         ({"refines": {"county": {"region": {"west": ["A", "B", "C"]}}}}, "levels of 'region'"),
         ({"refines": {"town": {"region": {"north": ["A"]}}}}, "discrete columns .*'town'"),

@@ -296,12 +296,14 @@ def test_fits_of_less_risk_weigh_more_and_the_mean_is_that_of_the_distribution(e
 
 
 def test_where_tables_are_projected(monkeypatch):
-    frame = frame_of(11)
-    asked = {"epsilon": 0.2, "mechanism": Laplace, "rng": 1}
-    fitted = gd.release(frame, SCHEMA, "marginals:2", **asked)
+    def made(**changed):
+        asked = {"epsilon": 0.2, "mechanism": Laplace, "rng": 1} | changed
+        return gd.release(frame_of(11), SCHEMA, "marginals:2", **asked)
+
+    fitted = made()
     assert fitted.form is Form.FITTED
     assert fitted.estimated_rmse is not None
-    nearest = gd.release(frame, SCHEMA, "marginals:2", projected=True, **asked)
+    nearest = made(projected=True)
     assert nearest.form is Form.CONSISTENT
     assert nearest.estimated_rmse is None
     assert nearest.predicted_rmse.value < fitted.predicted_rmse.value
@@ -309,19 +311,14 @@ def test_where_tables_are_projected(monkeypatch):
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(fitted.to_frame()["unbiased"], nearest.released.noisy)
     own = {"mechanism": lambda *a, **k: Projected(Laplace(*a, **k))}
-    assert isinstance(gd.release(frame, SCHEMA, "marginals:2", **asked | own).mechanism, Laplace)
-    kept = gd.release(frame, SCHEMA, "marginals:2", projected=True, **asked | own)
-    assert isinstance(kept.mechanism, Projected)
-    little = gd.release(frame, SCHEMA, "marginals:2", **asked | {"epsilon": 1e6})
-    assert little.form is Form.CONSISTENT
-    added = gd.release(
-        frame, SCHEMA, "marginals:2", n=N, adjacency=gd.Adjacency.ADD_REMOVE, **asked
-    )
-    assert added.form is Form.ANY_TOTAL
+    assert isinstance(made(**own).mechanism, Laplace)
+    assert isinstance(made(projected=True, **own).mechanism, Projected)
+    assert made(epsilon=1e6).form is Form.CONSISTENT
+    assert made(n=N, adjacency=gd.Adjacency.ADD_REMOVE).form is Form.ANY_TOTAL
     monkeypatch.setattr(consistency, "MAX_COST", cost_of(TASK.tables) - 1)
-    assert gd.release(frame, SCHEMA, "marginals:2", **asked).form is Form.CONSISTENT
+    assert made().form is Form.CONSISTENT
     with pytest.raises(ValueError, match="either unbiased or projected"):
-        gd.release(frame, SCHEMA, "marginals:2", unbiased=True, projected=True, **asked)
+        made(unbiased=True, projected=True)
 
 
 def test_a_search_that_does_not_converge_leaves_a_projection(monkeypatch):
@@ -383,6 +380,8 @@ def test_synthetic_records_have_the_labels_and_about_the_fitted_tables():
         for cell, share in table.stack().items():
             assert abs(shares.get(cell, 0.0) - share) <= 0.05
     assert len(found.synthetic(7)) == 7
+    with pytest.raises(ValueError, match="count must be"):
+        found.synthetic(0)
     pd.testing.assert_frame_equal(drawn, found.synthetic(rng=1))
     assert not drawn.equals(found.synthetic(rng=2))
 
@@ -405,6 +404,3 @@ def test_synthetic_records_need_fitted_tables(options):
     found = gd.release(frame_of(0), SCHEMA, "marginals:2", epsilon=1.0, rng=0, **options)
     with pytest.raises(ValueError, match="synthetic records need fitted tables, got"):
         found.synthetic()
-    fitted = gd.release(frame_of(0), SCHEMA, "marginals:2", epsilon=1.0, rng=0)
-    with pytest.raises(ValueError, match="count must be"):
-        fitted.synthetic(0)

@@ -9,10 +9,11 @@ import pytest
 import geomdp as gd
 from geomdp.advice.candidates import jl
 from geomdp.advice.setting import Setting
+from geomdp.data.schema import places_of
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.tabulation.consistency import LocalPolytope
 from geomdp.tabulation.tasks import task_of
-from tests.data.test_possible import NESTED, PLAIN, SCHEMA, SKIP, allowed, frame
+from tests.data.test_possible import PLAIN, SCHEMA, allowed, frame, spoilt
 
 PURE, RHO = gd.PureDP(1.0), gd.ZCDP(0.5)
 ADD, REPLACE = gd.Adjacency.ADD_REMOVE, gd.Adjacency.REPLACE_ONE
@@ -92,13 +93,9 @@ def test_each_table_is_summed_from_the_smallest_that_has_its_columns():
     task = task_of(SCHEMA, QUESTIONS["pairs"])
     measured, sizes = task.possible.measured, task.workload.table_sizes
     inside = [{n for j in t.columns for n in measured.columns[j].names} for t in measured.tables]
-    used = np.diff(measured.matrix.indptr)
-    start = 0
-    for table, live in zip(task.tables, np.split(task.possible.live, np.cumsum(
-        [t.n_cells for t in task.tables])[:-1]), strict=True):  # fmt: skip
-        cells = used[start : start + live.sum()].sum()
-        start += live.sum()
-        assert cells == min(
+    used = task.possible.spread(np.diff(measured.matrix.indptr).astype(float))
+    for table, place in zip(task.tables, places_of(task.tables), strict=True):
+        assert used[place].sum() == min(
             size for size, names in zip(sizes, inside, strict=True) if {*table.columns} <= names
         )
 
@@ -198,10 +195,7 @@ def test_a_question_that_skips_many_costs_nothing():
 def test_the_projection_is_the_nearest_point(adjacency, asked):
     """<y - p, Q(x) - p> <= 0 for the answers of every possible record, in the polytope or cone."""
     task = task_of(SCHEMA, asked, weights=[float(i + 1) for i in range(len(asked))])
-    weights = [float(w[0]) for w in np.split(task.weights, np.cumsum(
-        [t.n_cells for t in task.tables])[:-1])] if task.weights is not None else [
-        1.0] * len(task.tables)  # fmt: skip
-    polytope = LocalPolytope(task.tables, weights, adjacency, task.possible)
+    polytope = LocalPolytope(task.tables, task.table_weights, adjacency, task.possible)
     vertices = np.array([as_asked(task, r)[task.possible.live] for r in every_record()])
     hull = np.linalg.matrix_rank(vertices - (vertices[0] if adjacency is REPLACE else 0))
     assert polytope.dimension == hull
@@ -237,30 +231,26 @@ def test_a_mechanism_without_additive_noise_has_a_bound():
 
 
 @pytest.mark.parametrize("spec", ["tables:age[prefixes]*county", "prefixes:age", "ranges:age"])
-def test_other_workloads_refuse_impossible_records_and_answer_the_others(spec):
+def test_other_workloads_are_answered_as_without_declarations(spec):
     records = frame(np.random.default_rng(4), 50)
-    both = PLAIN.declare(impossible=SKIP, refines=NESTED)
-    found = gd.release(records, both, spec, epsilon=1e6, rng=0, mechanism=gd.mechanisms.Laplace,
-                       unbiased=True)  # fmt: skip
-    plain = gd.release(records, PLAIN, spec, epsilon=1e6, rng=0, mechanism=gd.mechanisms.Laplace,
-                       unbiased=True)  # fmt: skip
+    asked = {"epsilon": 1e6, "rng": 0, "mechanism": gd.mechanisms.Laplace, "unbiased": True}
+    found, plain = (gd.release(records, schema, spec, **asked) for schema in (SCHEMA, PLAIN))
     assert found.answers.tolist() == plain.answers.tolist()
 
 
 def test_every_kind_of_mechanism_answers_after_it_was_paid():
     """Noisy answers of a random map are to other queries than the measured cells."""
     records = frame(np.random.default_rng(4), 50)
-    schema = PLAIN.declare(impossible=SKIP, refines=NESTED)
 
     def built(workload, *, n, privacy, adjacency):
         return jl(Setting(workload, n, privacy, adjacency, exact_only=True))
 
     with gd.Ledger(PURE) as ledger:
         found = gd.release(
-            records, schema, "marginals:2", privacy=PURE, mechanism=built, ledger=ledger
+            records, SCHEMA, "marginals:2", privacy=PURE, mechanism=built, ledger=ledger
         )
         assert len(ledger.spends()) == 1
-    assert (found.answers[~task_of(schema, ["marginals:2"]).possible.live] == 0).all()
+    assert (found.answers[~found.task.possible.live] == 0).all()
 
 
 def test_joined_columns_need_names_of_their_own():
@@ -281,15 +271,10 @@ def test_tables_of_chains_of_columns_have_a_largest_size():
         task_of(chained, ["marginals:2"])
 
 
-def test_tables_beside_means_say_that_declarations_are_not_used():
-    records = frame(np.random.default_rng(4), 50)
-    schema = PLAIN.declare(impossible=SKIP, refines=NESTED)
-    with pytest.warns(UserWarning, match="declares impossible is not used here"):
-        gd.release(
-            records, schema, ["tables:age[prefixes]*smoker", ("smoker", "daily")], epsilon=1.0
-        )
-
-
-def test_a_level_is_in_one_coarser_level():
-    with pytest.raises(ValueError, match="every level of 'county' once, got A twice"):
-        PLAIN.declare(refines={"county": {"region": {"north": ["A", "B"], "south": ["A", "C"]}}})
+def test_tables_beside_means_do_not_use_declarations_but_refuse_impossible_records():
+    asked = ["tables:age[prefixes]*smoker", ("smoker", "daily")]
+    with (
+        pytest.warns(UserWarning, match="declares impossible is not used here"),
+        pytest.raises(ValueError, match="row 3, column 'smoker x daily' is not"),
+    ):
+        gd.release(spoilt(np.random.default_rng(2)), SCHEMA, asked, epsilon=1.0)

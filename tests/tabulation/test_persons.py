@@ -64,13 +64,8 @@ def test_a_delta_too_small_for_a_row_is_refused():
 @pytest.mark.parametrize("build", KINDS)
 def test_noise_grows_by_the_number_of_rows(build):
     """The noise of k rows on sums is k times that of one, for epsilon and for rho."""
-    tables = {
-        "workload": "marginals:1",
-        "privacy": build(0.01),
-        "mechanism": gd.mechanisms.Gaussian,
-    }
-    if build is PureDP:
-        tables["mechanism"] = gd.mechanisms.Laplace
+    kind = gd.mechanisms.Laplace if build is PureDP else gd.mechanisms.Gaussian
+    tables = {"workload": "marginals:1", "privacy": build(0.01), "mechanism": kind}
     single, triple = (
         gd.release(frame(3), SCHEMA, **tables, **PERSONS, max_rows_per_person=k).noise_std
         for k in (1, 3)
@@ -161,16 +156,10 @@ def test_a_ledger_is_for_persons_of_one_column():
     persons = {"epsilon": 1.0, **PERSONS, "max_rows_per_person": 3}
     with pytest.raises(ValueError, match=r"person by the column home, got .* by the column id"):
         gd.release(frame(3), SCHEMA, "marginals:1", **persons, ledger=ledger)
-    unnamed = guarantee_for_rows().for_persons(3)
+    unnamed = Guarantee(PureDP(0.1), Adjacency.ADD_REMOVE, Exact()).for_persons(3)
     with pytest.raises(ValueError, match="name the column of the person"):
         ledger.spend(unnamed, "no column")
     assert ledger.spends() == []
-
-
-def guarantee_for_rows():
-    workload = gd.workloads.Histogram(3)
-    privacy, adjacency = PureDP(0.1), Adjacency.ADD_REMOVE
-    return gd.mechanisms.Laplace(workload, n=9, privacy=privacy, adjacency=adjacency).guarantee
 
 
 def test_nothing_is_paid_for_wrong_arguments():

@@ -74,12 +74,6 @@ def test_tables_are_cross_tables_of_the_records(frame):
         result.tables[("region", "income")]
 
 
-def test_a_table_of_one_column_is_a_series(frame):
-    ages = laplace(frame, "marginals:1").tables[("age",)]
-    assert isinstance(ages, pd.Series)
-    assert list(ages.index) == ["[0, 40)", "[40, 120]", "(missing)"]
-
-
 def test_polars_and_files_give_the_same_answers(frame, tmp_path):
     frame[["smoker", "region", "age", "income"]].to_csv(tmp_path / "r.csv", index=False)
     answers = laplace(frame).answers
@@ -200,9 +194,21 @@ SURE = {"epsilon": 1e9, "mechanism": Laplace, "rng": 0}
 def test_several_orders_and_chosen_tables_in_one_release():
     result = gd.release(HUNDRED, THREE, ["marginals:1", ("age", "region")], **SURE)
     assert list(result.tables) == [("region",), ("smoker",), ("age",), ("region", "age")]
-    assert result.tables[("region",)]["north"] == pytest.approx(0.5)
+    assert result.tables[("region",)].to_dict() == pytest.approx(
+        {"north": 0.5, "south": 0.25, "east": 0.25}
+    )
     assert result.tables[("region", "age")].loc["north", "young"] == pytest.approx(0.25)
     assert list(result.to_frame()["table"].unique()) == ["region", "smoker", "age", "region x age"]
+
+
+def test_a_table_alone_is_one_table_and_columns_are_those_of_the_mixture():
+    task = task_of(THREE, [("age", "region")])
+    assert (task.columns, task.description) == (("region", "age"), "the table region x age")
+    assert isinstance(task.workload, gd.workloads.MarginalTables)
+    mixed = ["marginals:1", ("smoker", "age")]
+    task = task_of(THREE, mixed, columns=["region"], weights=[1, 2])
+    assert task.columns == ("region", "smoker", "age")
+    assert "the table smoker x age (weight 2)" in task.description
 
 
 def test_a_heavy_table_has_smaller_errors_and_intervals():
@@ -212,20 +218,6 @@ def test_a_heavy_table_has_smaller_errors_and_intervals():
     heavy = gd.release(HUNDRED, THREE, asked, weights=[4, 1], **options)
     assert heavy.noise_std[0] < plain.noise_std[0]
     assert heavy.noise_std[-1] > plain.noise_std[-1]
-
-
-def test_one_table_alone_is_one_table():
-    task = task_of(THREE, [("age", "region")])
-    assert task.columns == ("region", "age")
-    assert task.description == "the table region x age"
-    assert isinstance(task.workload, gd.workloads.MarginalTables)
-
-
-def test_columns_are_those_of_the_mixture():
-    asked = ["marginals:1", ("smoker", "age")]
-    task = task_of(THREE, asked, columns=["region"], weights=[1, 2])
-    assert task.columns == ("region", "smoker", "age")
-    assert "the table smoker x age (weight 2)" in task.description
 
 
 @pytest.mark.parametrize(
