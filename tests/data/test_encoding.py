@@ -230,15 +230,11 @@ def test_an_empty_frame_gives_no_records():
 
 
 def test_several_bad_values_are_named_at_once():
-    good = pd.DataFrame([GOOD] * 3)
-    bad = good.copy()
+    good, bad = pd.DataFrame([GOOD] * 3), pd.DataFrame([GOOD] * 3)
     bad.loc[1, ["region", "age"]] = [SECRET, None]
     bad.loc[2, ["region", "smoker"]] = [SECRET, SECRET]
-    worse = good.copy()
-    worse.loc[0, "region"] = None
-    schema = WHOLE.select(["region", "smoker", "age"])
     with pytest.raises(ValueError, match="records must be") as error:
-        list(encode(iter([good, bad, worse]), schema, schema.universe()))  # of the first chunk
+        encode_all([good, bad, bad], SCHEMA)  # of the first chunk that has one
     counted = "(rows are counted from 0, without the header)"
     lines = str(error.value).split("\n")
     assert [line.partition(counted)[0] for line in lines] == [
@@ -254,9 +250,8 @@ def test_several_bad_values_are_named_at_once():
 
 def test_no_more_bad_values_are_named_than_stated():
     frame = pd.DataFrame({"region": ["north", *[SECRET] * 30]})
-    schema = WHOLE.select(["region"])
     with pytest.raises(ValueError, match="row 1, column 'region' is not") as error:
-        list(encode(frame, schema, schema.universe()))
+        encode_all(frame, WHOLE.select(["region"]))
     assert "nor are rows 2, 3, 4 and 5 (" in str(error.value)
     assert "without the header; at least 30 in all)" in str(error.value)
 
@@ -311,12 +306,8 @@ def test_pandas_types_declare_a_schema_that_encodes_the_frame():
 
 
 def test_polars_types_declare_a_schema_that_encodes_the_frame():
-    frame = pl.DataFrame(
-        {
-            "region": pl.Series(["south", None], dtype=pl.Enum(["north", "south"])),
-            "smoker": [True, None],
-        }
-    )
+    region = pl.Series(["south", None], dtype=pl.Enum(["north", "south"]))
+    frame = pl.DataFrame({"region": region, "smoker": [True, None]})
     schema = Schema.from_dtypes(frame, missing=["region", "smoker"])
     assert schema.labels == {
         "region": ("north", "south", "(missing)"),
@@ -351,9 +342,8 @@ def test_missing_and_other_values_have_codes_of_their_own():
             "smoker": {"missing": True},
         }
     )
-    frame = pd.DataFrame(
-        {"job": ["b", None, "z"], "age": [np.nan, 17.0, 65.0], "smoker": [True, None, False]}
-    )
+    ages = [np.nan, 17.0, 65.0]
+    frame = pd.DataFrame({"job": ["b", None, "z"], "age": ages, "smoker": [True, None, False]})
     assert schema.labels["job"] == ("a", "b", "(other)", "(missing)")
     np.testing.assert_array_equal(encode_all(frame, schema), [[1, 2, 1], [3, 0, 2], [2, 1, 0]])
 

@@ -83,11 +83,7 @@ def test_a_person_changes_at_most_k_rows_whatever_others_have(k):
 def shared():
     """Records of 300 persons, and the counts of at most 3 of each, by the rule."""
     rng = np.random.default_rng(0)
-    owners, a, b = (
-        rng.integers(300, size=2000),
-        rng.integers(3, size=2000),
-        rng.integers(2, size=2000),
-    )
+    owners, a, b = (rng.integers(count, size=2000) for count in (300, 3, 2))
     frame = pd.DataFrame({"id": owners, "a": np.array(list("xyz"))[a], "b": b.astype(bool)})
     own = {}
     for who, *row in zip(owners, a, b, strict=True):
@@ -186,9 +182,8 @@ class Failing(Source):
 
 
 def test_an_error_while_rows_are_bounded_shows_no_name():
-    with pytest.raises(
-        ValueError, match=r"broken records cannot be read \(RuntimeError\)"
-    ) as error:
+    said = r"broken records cannot be read \(RuntimeError\)"
+    with pytest.raises(ValueError, match=said) as error:
         counts(Failing(), 1)
     assert "secret" not in str(error.value)
 

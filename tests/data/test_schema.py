@@ -58,9 +58,8 @@ def columns(draw):
     if kind == 0:
         texts = draw(st.lists(st.text(characters, max_size=5), min_size=1, max_size=6, unique=True))
         return CategoricalColumn(name, tuple(texts))
-    missing = draw(
-        st.sampled_from([{}, {"missing": True}, {"missing": True, "missing_texts": ["-"]}])
-    )
+    text = {"missing": True, "missing_texts": ["-"]}
+    missing = draw(st.sampled_from([{}, {"missing": True}, text]))
     if kind == 1:
         return BooleanColumn(name, **missing)
     if kind == 4:
@@ -179,21 +178,12 @@ def test_files_are_checked(text, message):
 
 
 def test_all_faults_of_a_file_come_together_each_with_the_line_to_write():
+    age = {"edges": [2, 1], "bins": 3, "missing": "yes"}
     with pytest.raises(ValueError, match="bins") as error:
-        Schema.from_dict(
-            {
-                "good": bool,
-                "age": {"edges": [2, 1], "bins": 3, "missing": "yes"},
-                "birth": {"kind": "date"},
-                "income": 5,
-            }
-        )
+        Schema.from_dict({"good": bool, "age": age, "birth": {"kind": "date"}, "income": 5})
     lines = str(error.value).splitlines()
-    assert [line.partition(":")[0].partition(" must")[0] for line in lines] == [
-        *["column 'age'"] * 3,
-        "column 'birth'",
-        "column 'income'",
-    ]
+    names = [line.partition(":")[0].partition(" must")[0] for line in lines]
+    assert names == [*["column 'age'"] * 3, "column 'birth'", "column 'income'"]
     for line in lines:
         written = re.search(r"write (?:for example )?(\".*?\}|.*?\})", line)[1]
         assert Schema.from_json("{" + written + "}").names[0] in line
@@ -301,10 +291,7 @@ EXPECTED = Schema(
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_schema_is_drafted_and_fits_its_records(tmp_path, ending, rows):
     path = tmp_path / f"r.{ending}"
-    if ending == "csv":
-        FRAME.to_csv(path, index=False)
-    else:
-        FRAME.to_parquet(path)
+    getattr(FRAME, f"to_{ending}")(path, index=False)
     assert infer_schema(path, max_categories=3, bins=4, rows=rows).schema == EXPECTED
     schema = EXPECTED.confirm()
     chunks = encode(read_chunks(path), schema, schema.universe())

@@ -28,6 +28,7 @@ from geomdp.privacy import (
     Ledger,
     Privacy,
     PureDP,
+    zcdp_to_approx,
 )
 from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.privacy.ledger import WAIT, Spend, _connect
@@ -81,11 +82,7 @@ def test_approximate_samplers_cost_what_is_proved_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "guarantee",
-    [
-        claim(PureDP(0.1), Heuristic("a short chain")),
-        claim(PureDP(0.1)).as_seeded(),
-    ],
+    "guarantee", [claim(PureDP(0.1), Heuristic("a chain")), claim(PureDP(0.1)).as_seeded()]
 )
 def test_no_proved_cost_is_refused(guarantee: Guarantee) -> None:
     ledger = Ledger(PureDP(1.0))
@@ -105,16 +102,6 @@ def test_require_records_nothing() -> None:
     with pytest.raises(BudgetExhausted):
         ledger.require(claim(PureDP(1.1)), "x")
     assert ledger.spends() == []
-
-
-def test_reopening_keeps_the_spends(tmp_path):
-    path = tmp_path / "budget.ledger"
-    with Ledger(PureDP(1.0), path=path) as ledger:
-        ledger.spend(claim(PureDP(0.7)), "before")
-    with Ledger(PureDP(1.0), path=path) as ledger:
-        assert ledger.spends() == [Spend("before", PureDP(0.7))]
-        with pytest.raises(BudgetExhausted):
-            ledger.spend(claim(PureDP(0.4)), "after")
 
 
 @pytest.mark.parametrize(
@@ -193,16 +180,6 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
         Ledger(PureDP(1.0), path=path)
     assert path.read_bytes() == b""
     assert list(tmp_path.iterdir()) == [path]  # the creation has left no other file
-
-
-def test_a_missing_file_is_created_only_where_that_is_allowed(tmp_path: Path) -> None:
-    path = tmp_path / "budget.ledger"
-    with pytest.raises(OSError, match="cannot be opened"):
-        Ledger(PureDP(1.0), path=path, create=False)
-    assert not path.exists()
-    Ledger(PureDP(1.0), path=path).close()
-    with Ledger(PureDP(1.0), path=path, create=False) as ledger:
-        assert ledger.spends() == []
 
 
 @pytest.mark.parametrize("path", ["", ":memory:", Path(":memory:")])
@@ -333,10 +310,8 @@ def test_foreign_and_corrupt_files_are_refused_and_left_alone(tmp_path: Path) ->
 
 def edit(path: Path, statement: str) -> None:
     """Change the file of a ledger by SQL, without the class `Ledger`."""
-    connection = sqlite3.connect(path)
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
 
 
 def test_altered_entries_are_refused(tmp_path: Path) -> None:
@@ -362,10 +337,11 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_an_existing_ledger_is_opened_without_knowing_its_budget(tmp_path):
     path = tmp_path / "survey.ledger"
-    with pytest.raises(OSError, match="cannot be opened"):
-        Ledger.existing(path)
-    assert not path.exists()
     budget = ApproxDP(2.0, 1e-6)
+    for opened in (Ledger.existing, lambda path: Ledger(budget, path=path, create=False)):
+        with pytest.raises(OSError, match="cannot be opened"):
+            opened(path)
+    assert not path.exists()
     with Ledger(budget, adjacency=Adjacency.ADD_REMOVE, path=path) as ledger:
         ledger.spend(Guarantee(PureDP(0.5), Adjacency.ADD_REMOVE, Exact()), "first")
     with Ledger.existing(path) as again:
@@ -389,9 +365,8 @@ def test_arguments_of_another_type_are_refused() -> None:
     ledger = Ledger(PureDP(1.0))
     with pytest.raises(ValueError, match="guarantee must be a Guarantee, got PureDP"):
         ledger.spend(PureDP(0.1), "release")  # type: ignore[arg-type]
-    guarantee = Guarantee(PureDP(0.1), Adjacency.REPLACE_ONE, Exact())
     with pytest.raises(ValueError, match="label must be a str, got object"):
-        ledger.spend(guarantee, object())  # type: ignore[arg-type]
+        ledger.spend(claim(PureDP(0.1)), object())  # type: ignore[arg-type]
     assert ledger.spends() == []
 
 
@@ -402,17 +377,13 @@ def test_the_zcdp_ledger_that_an_error_recommends_implies_the_approximate_budget
             ledger.spend(claim(ZCDP(0.01)), "a release")
         found = re.search(r"ZCDP\(([0-9.e+-]+)\)", str(refused.value))
         assert found is not None
-        rho = float(found[1])
-        # The epsilon that rho-zCDP implies (Bun-Steinke 2016, Proposition 1.3).
-        implied = rho + 2 * math.sqrt(rho * math.log(1e6))
+        implied = zcdp_to_approx(ZCDP(float(found[1])), 1e-6).epsilon
         assert epsilon * (1 - 2e-5) <= implied <= epsilon
 
 
 def test_an_entry_that_is_not_utf_8_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "edited.ledger"
     Ledger(PureDP(1.0), path=path).spend(claim(PureDP(0.5)), "a release")
-    content = path.read_bytes()
-    assert content.count(b'"a release"') == 1
-    path.write_bytes(content.replace(b'"a release"', b'"a rele\xffse"'))
+    path.write_bytes(path.read_bytes().replace(b'"a release"', b'"a rele\xffse"'))
     with pytest.raises(ValueError, match=r"changed|damaged"):
         Ledger(PureDP(1.0), path=path, create=False).spends()
