@@ -386,15 +386,14 @@ class DateColumn(_Declaration):
                     f"column {self.name!r}: {parameter} must be one of {words}, got {value!r}"
                 )
             object.__setattr__(self, parameter, str(value))
-        days = tuple(str(day) for day in self.days) if _is_list(self.days) else ()
-        if len(days) != 2 or None in (found := [day_of(day, DayOrder.YMD) for day in days]):
+        given = self.days if _is_list(self.days) else ()
+        days = [day for each in given if (day := day_of(str(each), DayOrder.YMD)) is not None]
+        if not len(given) == len(days) == 2 or days[0] > days[1]:
             raise ValueError(
-                f"column {self.name!r}: days must be 2 days such as 2024-02-29, got {self.days!r}"
+                f"column {self.name!r}: days must be 2 days in order, such as 2024-02-29, "
+                f"got {self.days!r}"
             )
-        first, last = (day for day in found if day is not None)
-        if first > last:
-            raise ValueError(f"column {self.name!r}: days must be in order, got {self.days!r}")
-        object.__setattr__(self, "days", (first.isoformat(), last.isoformat()))
+        object.__setattr__(self, "days", tuple(day.isoformat() for day in days))
 
     def period(self, day: datetime.date) -> str:
         """The label of the bin of a day."""

@@ -63,16 +63,12 @@ def refinement_of(given: object, labels: Labels) -> Refinement:
     _levels(coarse, [level for level, _ in inside], labels, "refines")
     parts = tuple((level, _levels(fine, own, labels, "refines")) for level, own in inside)
     placed = [level for _, own in parts for level in own]
-    left = set(labels[str(fine)]).difference(placed)
-    if len(set(placed)) < len(placed):
-        twice = sorted({level for level in placed if placed.count(level) > 1})
+    left = sorted({*labels[str(fine)]}.difference(placed))
+    twice = [level for level in labels[str(fine)] if placed.count(level) > 1]
+    if left or twice or fine == coarse:
+        wrong = f"{left} left out" if left else f"{', '.join(twice) or repr(fine)} twice"
         raise ValueError(
-            f"refines must place every level of {fine!r} once, got {', '.join(twice)} twice"
-        )
-    if left or fine == coarse:
-        wrong = f"{sorted(left)} left out" if left else f"{fine!r} twice"
-        raise ValueError(
-            f"refines must place every level of {fine!r} in a level of another column, got {wrong}"
+            f"refines must place every level of {fine!r} once, in another column, got {wrong}"
         )
     return str(fine), str(coarse), parts
 

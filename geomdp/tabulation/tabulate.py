@@ -468,10 +468,10 @@ class Tabulation:
         """Half-widths (m,) of intervals, before they are cut off."""
         widths = simultaneous_half_widths if simultaneous else half_widths
         additive, own = _additive(self.mechanism), self._possible_noise
-        if own is None:
-            reach = widths(additive.noise, confidence) / additive.n + additive.answer_rounding
-        else:
-            reach = widths(own.law, confidence) / additive.n + own.rounding
+        law, rounding = additive.noise, additive.answer_rounding
+        if own is not None:
+            law, rounding = own.law, own.rounding
+        reach = widths(law, confidence) / additive.n + rounding
         return np.asarray(self.task.spread(reach) / self._weights)
 
     def flagged(self, above: float = WIDE) -> BoolArray:

@@ -90,7 +90,7 @@ def test_a_selection_keeps_what_is_declared_about_its_columns():
         ({"refines": {"county": {"region": {"north": ["A"]}}}}, r"\['B', 'C'\] left out"),
         ({"refines": {"county": {"county": {"A": ["A"], "B": ["B"], "C": ["C"]}}}}, "twice"),
         ({"refines": {"county": {"region": {"north": ["A", "B"], "south": ["A", "C"]}}}},
-         "every level of 'county' once, got A twice"),
+         "every level of 'county' once, .* got A twice"),
         ({"refines": {"county": "region"}}, "must be written"),
         ({"refines": {"county": {"region": {"west": ["A", "B", "C"]}}}}, "levels of 'region'"),
         ({"refines": {"town": {"region": {"north": ["A"]}}}}, "discrete columns .*'town'"),

@@ -116,6 +116,12 @@ def test_a_flag_marks_answers_whose_interval_reaches_further_than_a_share_of_the
         result.flagged(0)
 
 
+def test_queries_that_are_no_cells(frame):
+    tidy = laplace(frame, "signs:3").to_frame()
+    assert list(tidy.columns) == ["query", *tabulate.RESERVED[1:]]
+    assert list(tidy["query"]) == ["sign1", "sign2", "sign3"]
+
+
 def test_text_and_notebook_views(frame):
     result = laplace(frame)
     assert repr(result).splitlines()[0].startswith("3 2-way tables of 3 columns: seeded")
