@@ -279,11 +279,12 @@ def advise(
     """Find the mechanism with the least predicted error for a workload.
 
     The candidates are all additive noises of `geomdp.mechanisms`, each alone and followed by a
-    projection on the attainable answers; the best noise followed by shrinking (`Shrunk`); `JL`; up
-    to 512 elements `Coarse`; and `SecondMoment` and `PairMarginals` for their workloads. If the
-    guarantee is not pure, purely private noise has the largest epsilon that implies it
-    (`pure_implying`), which its releases state, or a rate of its own. It is left out if the best
-    Gaussian noise provably errs less, and for tables of many columns, where its set-up takes long.
+    projection on the attainable answers; the best noise followed by shrinking (`Shrunk`); `JL`;
+    `Coarse`, for at most 512 kinds of records; and `SecondMoment` and `PairMarginals`, for the
+    workloads they are made for. If the guarantee asked is not pure, purely private noise has the
+    largest epsilon that implies it (`pure_implying`), which its releases state, or a rate of its
+    own. Such noise is left out if the best Gaussian noise provably errs less, and for tables of
+    many columns, where its set-up takes long.
 
     The candidate with the least prediction wins. Others tie with it if their predictions exceed it
     by at most a relative 1e-5 plus three standard errors. Among candidates that tie, an exact

@@ -16,6 +16,8 @@ def main() -> NoReturn:
 
     Examples
     --------
+    A ledger that does not exist is an error of the user:
+
     >>> from unittest import mock
     >>> from geomdp.cli import main
     >>> with mock.patch("sys.argv", ["geomdp", "ledger", "none.ledger"]):

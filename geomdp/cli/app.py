@@ -238,6 +238,8 @@ def lessons(
             "the lessons are marimo notebooks and need the extra `lessons`: "
             "pip install 'geomdp[lessons]'"
         )
+    if port is not None and not 1 <= port <= 65535:
+        raise ValueError(f"--port must be a whole number from 1 to 65535, got {port}")
     chosen = ["--headless"] * (not browser)
     chosen += [] if port is None else ["--port", str(port)]
     command = [sys.executable, "-m", "marimo", "run", *chosen, str(lesson.path)]
@@ -261,7 +263,6 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-Log = Annotated[Path | None, _option("--log FILE")]
 Version = Annotated[
     bool,
     typer.Option(

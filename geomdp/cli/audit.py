@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from geomdp.advice.setting import Setting
 
 
-#: Without --mechanism and --all, no audit but the first begins after this number of seconds.
-SECONDS = 20.0
+#: Without --mechanism and --all, mechanisms are audited while their number times queries times
+#: trials is at most this, which mostly takes less than 20 s; the first is always audited.
+MOST_NUMBERS = 4_000_000
 
 
 class LeftOutError(Exception):
@@ -45,13 +46,14 @@ def _candidate(flag: str, setting: Setting) -> gd.mechanisms.Mechanism:
     return built
 
 
-def _check_time(flag: str, mechanism: gd.mechanisms.Mechanism, seconds: float) -> None:
-    """Raise `LeftOutError` if an audit would be slow, or begin after more than `SECONDS`."""
+def _check_cost(flag: str, mechanism: gd.mechanisms.Mechanism, earlier: int, trials: int) -> None:
+    """Raise `LeftOutError` if an audit is slow, or with the `earlier` ones beyond the limit."""
     more = f"to audit it, add --mechanism {flag}, or --all"
     if not isinstance(mechanism, gd.mechanisms.AdditiveMechanism):
         raise LeftOutError(f"each of its outputs takes a full run: {more}")
-    if seconds > SECONDS:
-        raise LeftOutError(f"the audits before it took {seconds:.2g} s: {more}")
+    numbers = (earlier + 1) * mechanism.workload.n_queries * trials
+    if earlier and numbers > MOST_NUMBERS:
+        raise LeftOutError(f"by default, {earlier} audits of this size are made: {more}")
 
 
 # The command
@@ -67,10 +69,10 @@ NO_CLASSIFIER = (
     'to use one: pip install "geomdp[audit]"'
 )
 
-_option = options(f"""
+_option = options("""
 Privacy:
 --mechanism NAME  The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for several
-    mechanisms. By default, the first are audited, for about {SECONDS:g} s.
+    mechanisms. By default, the first are audited, so many that it mostly takes less than 20 s.
 --all  Audit all mechanisms that apply. This can take minutes.
 Result:
 --trials T  Number of outputs drawn on each of two neighbouring tables. Half of them are used to
@@ -163,7 +165,6 @@ def _audited(
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.cli.inputs import build_mechanism
 
-    is_limited, start = not named and not all_of_them, time.perf_counter()
     learners, left_out = [gd.audit.CLASSIFIER], []
     audited: list[tuple[str, ...]] = []
     if importlib.util.find_spec("sklearn") is None:
@@ -174,8 +175,8 @@ def _audited(
             try:
                 build = _candidate if named is None else build_mechanism
                 mechanism, begun = build(name, setting), time.perf_counter()
-                if is_limited:
-                    _check_time(name, mechanism, begun - start if audited else 0.0)
+                if not named and not all_of_them:
+                    _check_cost(name, mechanism, len(audited), trials)
             except LeftOutError as error:
                 left_out.append((name, str(error)))
                 continue

@@ -9,6 +9,7 @@ import glob
 import io
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.files import room_for
+from geomdp._numerics.files import room_for, write_together
 from geomdp.cli import display, flags
 from geomdp.cli.display import visible
 from geomdp.privacy import Guarantee, Ledger, Privacy
@@ -157,21 +158,29 @@ def encoded(columns: Columns, path: Path, csv_format: CsvFormat | None = None) -
 
 @contextmanager
 def paid_files(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes], str], None]]:
-    """Take room for files before payment; yield what writes or else prints them after it."""
+    """Take room for files before payment; yield what writes or else saves them after it."""
     with room_for(sizes) as write:
 
-        def write_or_print(contents: Mapping[Path, bytes], charged: str) -> None:
+        def write_or_save(contents: Mapping[Path, bytes], charged: str) -> None:
             try:
                 write(contents)
             except OSError as error:
-                for path, content in contents.items():
-                    print(
-                        f"{visible(path.name)} in base64:\n{base64.encodebytes(content).decode()}"
-                    )
-                said = f"{charged}, and the answers are on standard output: do not pay again"
+                said = f"{charged}, and the answers are {_saved(contents)}: do not pay again"
                 raise OSError(error.errno, f"{error.strerror}; {said}", error.filename) from error
 
-        yield write_or_print
+        yield write_or_save
+
+
+def _saved(contents: Mapping[Path, bytes]) -> str:
+    """Save files in a new folder for temporary files, or else print them; say where they are."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="geomdp-"))
+        write_together({folder / path.name: content for path, content in contents.items()})
+    except OSError:
+        for path, content in contents.items():
+            print(f"{visible(path.name)} in base64:\n{base64.encodebytes(content).decode()}")
+        return "on standard output"
+    return f"in {folder}"
 
 
 def check_output(

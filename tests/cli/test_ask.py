@@ -232,6 +232,7 @@ ABOVE = "--technique above-threshold --threshold 0"
         ("--technique online", "--technique online needs --questions"),
         ("--technique sparse --threshold 0", "--technique sparse needs --cutoff"),
         (f"{ABOVE} --cutoff 2", "--technique above-threshold does not take --cutoff"),
+        (f"{ABOVE} --alpha 1", "--technique above-threshold does not take --alpha"),
         (f"{ABOVE} --n 7", "--n must be the number of records, 400, got 7"),
         (f"{ABOVE} --queries bad.txt", "bad.txt, line 2: a question must be COLUMN=LEVEL"),
         (f"{ABOVE} --adjacency add-remove", "--adjacency add-remove needs --n"),

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
+from geomdp._numerics.files import write_together
 from geomdp.advice.setting import DEFAULT_EFFORT
 from geomdp.cli import outputs
 from geomdp.cli.display import logged_to, working
@@ -187,6 +189,7 @@ def test_tables_and_workloads_mix_with_weights(run):
         ("--tables region --ledger l --budget rho=1 --seed 1", "no proved cost"),
         ("--tables region --ledger schema.json", "is not a privacy ledger"),
         ("--tables region --person id", "belong together, got --person only"),
+        ("--tables region --max-rows-per-person 2", "got --max-rows-per-person only"),
         ("--tables region --person id --max-rows-per-person 0", "must be a whole number"),
         ("--tables region --person id --max-rows-per-person 2", "needs --adjacency add-remove"),
         (f"--tables region {PERSONS}", "the header has no column 'id'"),
@@ -297,8 +300,10 @@ def test_a_full_disk_shows_before_anything_is_paid(run, disk, room):
     assert "epsilon 0.8 of 1 left" in run(f"{PAID} --out a.csv")[1]
 
 
-@pytest.mark.parametrize("left", [1, 1500])
-def test_answers_are_printed_if_the_disk_is_full_after_they_are_paid(run, disk, monkeypatch, left):
+@pytest.mark.parametrize(("left", "elsewhere"), [(1, 0), (1500, 0), (1500, 1 << 30)])
+def test_answers_that_were_paid_are_saved_elsewhere_or_printed(
+    run, disk, monkeypatch, tmp_path, left, elsewhere
+):
     """The disk has room when it is reserved, but another program or a copy-on-write takes it."""
     spend = Ledger.spend
 
@@ -306,16 +311,29 @@ def test_answers_are_printed_if_the_disk_is_full_after_they_are_paid(run, disk, 
         disk["left"] = left
         return spend(ledger, *arguments)
 
+    def saved(contents):
+        disk["left"] += elsewhere
+        write_together(contents)
+
+    Path("temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(outputs, "write_together", saved)
     monkeypatch.setattr(Ledger, "spend", spend_and_fill)
     code, out, err = run(f"{PAID} --out a.csv")
     assert code == 2
-    assert "0.2-DP was charged to l, and the answers are on standard output: do not pay" in err
+    (folder,) = (tmp_path / "temporary").iterdir()
+    place = f"in {folder}" if elsewhere else "on standard output"
+    assert f"0.2-DP was charged to l, and the answers are {place}: do not pay again" in err
     assert not list(Path().glob("a.*"))
     with Ledger.existing(Path("l")) as ledger:
         assert len(ledger.spends()) == 1
-    record, answers = re.findall(r"in base64: ([A-Za-z0-9+/= ]+?)(?= a\.csv|$)", out)
-    assert "correctly rounded" in base64.b64decode(record).decode()
-    assert len(pd.read_csv(io.BytesIO(base64.b64decode(answers)))) == 12
+    if elsewhere:
+        files = [(folder / f"a.{end}").read_bytes() for end in ("privacy.json", "csv")]
+    else:
+        printed = re.findall(r"in base64: ([A-Za-z0-9+/= ]+?)(?= a\.csv|$)", out)
+        files = list(map(base64.b64decode, printed))
+    assert "correctly rounded" in files[0].decode()
+    assert len(pd.read_csv(io.BytesIO(files[1]))) == 12
 
 
 def test_room_for_the_answers_is_enough(run, monkeypatch):
