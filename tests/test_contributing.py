@@ -258,7 +258,7 @@ def test_a_competing_mechanism_is_a_file_an_export_and_three_rows(copy):
 def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy):
     (copy / "experiments" / "error" / "ball_noise.py").write_text(FIGURE)
     catalogue = copy / "experiments" / "catalogue.py"
-    put_before(catalogue, '"experiments.error.', '    "experiments.error.ball_noise",')
+    put_before(catalogue, '"lead"', '        "ball_noise",')
     assert changed(copy) == {"experiments/error/ball_noise.py", "experiments/catalogue.py"}
     assert "Ball noise: its error falls" in run(copy, "-m", "experiments", "list")
     assert "1 claims passed, 0 failed" in run(copy, "-m", "experiments", "run", "ball_noise")

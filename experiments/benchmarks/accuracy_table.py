@@ -135,7 +135,7 @@ def compute(config: lines.Config, rng: np.random.Generator) -> ex.Row:
         answers = M.release(records, rng=rng).answers
         if config.method is lines.Method.GRAPHICAL:
             assert isinstance(Q, MarginalTables)
-            answers = fitted_tables(Q.levels, Q.k, answers, config.n)
+            answers = fitted_tables(Q, answers, config.n)
         seconds += time.perf_counter() - start
         squares[i] = np.mean((answers - truth) ** 2)
     if config.method is lines.Method.GRAPHICAL:

@@ -14,7 +14,6 @@ time. They are drawn, and no claim depends on them.
 Run time on one core: quick 15 s, full 3 minutes.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
+from experiments.benchmarks.geometry_work.instances import timed
 from experiments.engine.script import Needs
 
 NEEDS = Needs(("opendp",), extra="bench")
@@ -74,12 +74,7 @@ def mechanism_of(kind: Kind, columns: int) -> gd.mechanisms.Mechanism | gd.mecha
 def milliseconds(action: Callable[[], object], times: int) -> float:
     """Median processor time of `action`, after one call that is not counted."""
     action()
-    spent = []
-    for _ in range(times):
-        start = time.process_time()
-        action()
-        spent.append(time.process_time() - start)
-    return 1000 * float(np.median(spent))
+    return 1000 * float(np.median([timed(action)[1] for _ in range(times)]))
 
 
 def peer(sums: ex.FloatArray, scale: float) -> Callable[[], object]:

@@ -242,18 +242,12 @@ def one_look_at_elements(config: Config, rng: np.random.Generator) -> limits.Lim
 
 
 LIMITS: dict[Work, Callable[[Config, np.random.Generator], limits.Limit]] = {
-    Work.CHORD: vertices_with_batch(instances.CHAINS),
-    Work.DRAW: vertices_with_batch(instances.CHAINS),
-    Work.BOX: facets_with_batch,
-    Work.POLYTOPE: facets_with_batch,
-    Work.STRETCHED: facets_with_batch,
-    Work.SPECTRAPLEX: square,
-    Work.SPECTRAPLEX_DIFFERENCE: square,
-    Work.PROJECTION: one_pass,
+    **dict.fromkeys((Work.CHORD, Work.DRAW), vertices_with_batch(instances.CHAINS)),
+    **dict.fromkeys((Work.BOX, Work.POLYTOPE, Work.STRETCHED), facets_with_batch),
+    **dict.fromkeys((Work.SPECTRAPLEX, Work.SPECTRAPLEX_DIFFERENCE), square),
+    **dict.fromkeys((Work.PROJECTION, Work.LARGE, Work.MEMBERSHIP), one_pass),
     Work.FULL_SUPPORT: pass_and_support,
     Work.MANY: vertices_with_batch(instances.TARGETS),
-    Work.LARGE: one_pass,
-    Work.MEMBERSHIP: one_pass,
     Work.WIDTH: one_look_at_elements,
 }
 

@@ -18,6 +18,7 @@ Run time on one core: quick 10 s, full 2 minutes.
 
 import math
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -43,12 +44,14 @@ class Config:
     order: int  # Number k of columns of a table
 
 
-def write_records(path: Path, rows: int, columns: int, rng: np.random.Generator) -> None:
-    """Write independent uniform levels."""
-    texts = ", ".join(f"'{level}'" for level in LEVELS)
-    chosen = f"[{texts}][1 + CAST(floor(random() * {len(LEVELS)}) AS INT)] AS c"
-    every = ", ".join(f"{chosen}{number}" for number in range(columns))
-    copy(f"SELECT setseed({rng.uniform():.6f}); COPY (SELECT {every} FROM range({rows}))", path)
+def write_records(
+    path: Path, rows: int, columns: Mapping[str, Sequence[str]], rng: np.random.Generator
+) -> None:
+    """Write independent uniform levels of text columns, given by their levels."""
+    drawn = "[1 + CAST(floor(random() * {}) AS INT)] AS {}"
+    chosen = [f"{levels}{drawn.format(len(levels), name)}" for name, levels in columns.items()]
+    seed = f"SELECT setseed({rng.uniform():.6f})"
+    copy(f"{seed}; COPY (SELECT {', '.join(chosen)} FROM range({rows}))", path)
 
 
 def copy(query: str, path: Path) -> None:
@@ -65,15 +68,16 @@ def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Seconds and memory for all records; tables, and cells that differ in parts, for a few."""
     with tempfile.TemporaryDirectory() as folder:
         path, parts = Path(folder) / "records.parquet", Path(folder) / "parts"
+        columns = {f"c{number}": LEVELS for number in range(config.columns)}
         parts.mkdir()
         for part in range(PARTS):
-            write_records(parts / f"{part}.parquet", FEW, config.columns, rng)
+            write_records(parts / f"{part}.parquet", FEW, columns, rng)
         copy(f"COPY (FROM '{parts}/*.parquet')", path)
         shape = config.columns, config.order
         whole = count_tables(path, *shape).tallies.cells
         counts = (count_tables(part, *shape).tallies for part in parts.iterdir())
         summed = reduce(add, counts).cells  # as workers add them
-        write_records(path, config.records, config.columns, rng)
+        write_records(path, config.records, columns, rng)
         found = apart(count_tables, path, *shape, repetitions=3)
     differing = sum(int(np.count_nonzero(whole[table] != summed[table])) for table in whole)
     return {"tables": len(whole), "differing": differing, **found}

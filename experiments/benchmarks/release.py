@@ -29,13 +29,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 import experiments.engine.tools as ex
 import geomdp as gd
+from experiments.benchmarks.large_files import write_records
 from experiments.benchmarks.peers import noisy_tables
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.engine.script import Needs
@@ -133,7 +133,7 @@ def speed(config: Config, rng: np.random.Generator) -> float:
     workload = gd.workloads.MarginalTables(schema.levels, k)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "records.parquet"
-        write_records(path, config.size, rng)
+        write_records(path, config.size, COLUMNS, rng)
 
         def ours() -> int:
             return gd.data.count_records(gd.data.source_of(path), schema, workload).count
@@ -148,16 +148,6 @@ def speed(config: Config, rng: np.random.Generator) -> float:
     if counted != config.size:
         raise AssertionError(f"{config.tool} counted {counted} of {config.size} rows")
     return float(config.size / fastest / 1e6)
-
-
-def write_records(path: Path, rows: int, rng: np.random.Generator) -> None:
-    """Write records with independent uniform levels in ten text columns."""
-    chosen = []
-    for name, levels in COLUMNS.items():
-        texts = ", ".join(f"'{level}'" for level in levels)
-        chosen.append(f"[{texts}][1 + CAST(floor(random() * {len(levels)}) AS INT)] AS {name}")
-    duckdb.sql(f"SELECT setseed({rng.uniform():.6f})").fetchall()
-    duckdb.sql(f"COPY (SELECT {', '.join(chosen)} FROM range({rows})) TO '{path}'")
 
 
 def error(config: Config, rng: np.random.Generator) -> float:
@@ -197,10 +187,10 @@ def private(
     privacy = gd.PureDP(EPSILON)
     if tool is Tool.MBI_OURS:
         asked = gd.release(frame, schema, "marginals:2", epsilon=EPSILON, unbiased=True, rng=rng)
-        return fitted_tables(levels, 2, asked.answers, n)
+        return fitted_tables(workload, asked.answers, n)
     strategy = gd.mechanisms.Laplace if tool is Tool.MBI_LAPLACE else gd.mechanisms.Matrix
     noisy = strategy(workload, n=n, privacy=privacy)
-    return fitted_tables(levels, 2, noisy.release(codes, rng=rng).answers, n)
+    return fitted_tables(workload, noisy.release(codes, rng=rng).answers, n)
 
 
 NEEDS = Needs(("mbi", "jax", "opendp", "diffprivlib", "sklearn"), extra="bench")

@@ -37,18 +37,9 @@ from experiments.engine.reach import Snapshot
 
 #: Packages whose versions can change a number or a figure.
 PACKAGES = (
-    "geomdp",
-    "numpy",
-    "scipy",
-    "numba",
-    "python-flint",
-    "cvxpy",
-    "scs",
-    "highspy",
-    "finufft",
-    "pandas",
-    "matplotlib",
-)
+    "geomdp", "numpy", "scipy", "numba", "python-flint", "cvxpy", "scs", "highspy", "finufft",
+    "pandas", "matplotlib",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -185,21 +176,16 @@ def commit() -> str | None:
     Only edits in `geomdp` and `experiments` count. Generated figures do not: otherwise the commit
     of every figure after the first one of a run would be marked.
     """
-    root = Path(__file__).resolve().parents[2]
-    command = ["git", "-C", str(root)]
+    command = ["git", "-C", str(Path(__file__).resolve().parents[2])]
+    queries = ["rev-parse", "HEAD"], ["status", "--porcelain", "--", "geomdp", "experiments"]
     try:
-        head = subprocess.run(
-            [*command, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        )
-        edits = subprocess.run(
-            [*command, "status", "--porcelain", "--", "geomdp", "experiments"],
-            capture_output=True,
-            text=True,
-            check=True,
+        head, edits = (
+            subprocess.run([*command, *query], capture_output=True, text=True, check=True).stdout
+            for query in queries
         )
     except (FileNotFoundError, subprocess.CalledProcessError):
         return None  # no git, or an unpacked archive: there is no commit to name
-    return head.stdout.strip() + ("+changes" if edits.stdout.strip() else "")
+    return head.strip() + ("+changes" if edits.strip() else "")
 
 
 def _source(module: ModuleType) -> Path:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,23 +85,15 @@ class Store:
     def __init__(self, path: Path, code: Code) -> None:
         self.path = path
         self.code = code
-        try:
+        with _refusing(f"cannot keep results in {path}"):
             path.parent.mkdir(parents=True, exist_ok=True)
             _check_header(path)
-        except OSError as error:
-            raise StoreError(f"cannot keep results in {path}: {error}") from error
-        try:
             self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot keep results in {path}: {error}") from error
-        try:
-            self._prepare()
-        except sqlite3.Error as error:
-            self._connection.close()
-            raise StoreError(f"cannot keep results in {path}: {error}") from error
-        except StoreError:
-            self._connection.close()
-            raise
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
 
     def _prepare(self) -> None:
         damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -149,20 +141,14 @@ class Store:
             None if outcome.rows is None else json.dumps(outcome.rows, allow_nan=False),
             outcome.traceback,
         )
-        try:
+        with _refusing(f"cannot write to {self.path}"):
             self._connection.execute(INSERT, values)
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot write to {self.path}: {error}") from error
 
     def forget(self) -> None:
         """Delete all outcomes of the present code, so that its cells are computed again."""
-        try:
-            self._connection.execute(
-                "DELETE FROM cells WHERE script_hash = ? AND library_hash = ?",
-                (self.code.script, self.code.library),
-            )
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot write to {self.path}: {error}") from error
+        query = "DELETE FROM cells WHERE script_hash = ? AND library_hash = ?"
+        with _refusing(f"cannot write to {self.path}"):
+            self._connection.execute(query, (self.code.script, self.code.library))
 
     def outcomes(self, cells: Iterable[Cell[Any]]) -> list[Outcome[Any]]:
         """Outcomes that are stored for `cells` under `code`, in the order of `cells`."""
@@ -189,11 +175,20 @@ class Store:
 
     def _read(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         """The rows that a query finds."""
-        try:
-            with closing(self._connection.execute(query, values)) as cursor:
-                yield from cursor
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot read {self.path}: {error}") from error
+        with (
+            _refusing(f"cannot read {self.path}"),
+            closing(self._connection.execute(query, values)) as cursor,
+        ):
+            yield from cursor
+
+
+@contextmanager
+def _refusing(what: str) -> Iterator[None]:
+    """Turn errors of SQLite and of files into a `StoreError` that begins with `what`."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"{what}: {error}") from error
 
 
 def _key(cell: Cell[Any], code: Code) -> tuple[str, int, str, str, str]:

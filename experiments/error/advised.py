@@ -40,15 +40,9 @@ MEASURED = (200, 5000)
 NS = sorted({*MEASURED, *(int(n) for n in np.geomspace(100, 10**6, 33).round())})
 #: Workloads, in the order of the panels.
 LINES = (
-    Line.BINARY,
-    Line.FIVE_COLUMNS,
-    Line.THREE_WAY,
-    Line.HUNDRED,
-    Line.PREFIXES,
-    Line.RANGES,
-    Line.SIGNS,
-    Line.MOMENTS,
-)
+    Line.BINARY, Line.FIVE_COLUMNS, Line.THREE_WAY, Line.HUNDRED, Line.PREFIXES, Line.RANGES,
+    Line.SIGNS, Line.MOMENTS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,9 @@ project = "geomdp"
 author = "The geomdp developers"
 release = version = geomdp.__version__
 extensions = [
-    "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "numpydoc",
-    "myst_nb",
-    "sphinx_design",
-    "sphinx_copybutton",
-    "experiments.guide.mathml",
-    "experiments.guide.docstring_text",
-]
+    "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_nb", "sphinx_design",
+    "sphinx_copybutton", "experiments.guide.mathml", "experiments.guide.docstring_text",
+]  # fmt: skip
 exclude_patterns = ["repository", "made"]
 language = "en"
 # Verdicts of claims.

@@ -19,38 +19,14 @@ from experiments.theorems import THEOREMS
 from experiments.theorems.theorem import ID
 
 GREEK = {
-    "alpha": "α",
-    "beta": "β",
-    "gamma": "γ",
-    "delta": "δ",
-    "epsilon": "ε",
-    "eta": "η",
-    "theta": "θ",
-    "kappa": "κ",
-    "lambda": "λ",
-    "mu": "μ",
-    "pi": "π",
-    "rho": "ρ",
-    "sigma": "σ",
-    "tau": "τ",
-    "phi": "φ",
-    "psi": "ψ",
-    "omega": "ω",
-    "Gamma": "Γ",
-    "Sigma": "Σ",
-}
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ",
+    "kappa": "κ", "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ",
+    "phi": "φ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Sigma": "Σ",
+}  # fmt: skip
 SIGNS = {
-    "||": "‖",
-    "<=": "≤",
-    ">=": "≥",
-    "!=": "≠",
-    "->": "→",
-    "+-": "±",
-    "...": "…",
-    " u -": " ∪ −",
-    " x ...": " × …",
-    "... x ": "… × ",
-}
+    "||": "‖", "<=": "≤", ">=": "≥", "!=": "≠", "->": "→", "+-": "±", "...": "…", " u -": " ∪ −",
+    " x ...": " × …", "... x ": "… × ",
+}  # fmt: skip
 #: Signs and words, and what is printed in their place; `sqrt` is replaced only before a bracket.
 PRINTED = {**SIGNS, **GREEK, "eps": "ε", "sqrt": "√"}
 _WORDS = "|".join([*GREEK, "eps"])

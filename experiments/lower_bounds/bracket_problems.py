@@ -50,26 +50,14 @@ DELTA = 1e-6
 #: Sizes of the workloads. The figure lists the workloads in this order, from top to bottom.
 SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
     Size.SMALL: {
-        Kind.HISTOGRAM: (16,),
-        Kind.PREFIXES: (16,),
-        Kind.RANGES: (6,),
-        Kind.MARGINALS_1: (6,),
-        Kind.MARGINALS_2: (5,),
-        Kind.PARITIES_2: (5,),
-        Kind.SIGNS: (10, 40),
-        Kind.MOMENTS: (2,),
+        Kind.HISTOGRAM: (16,), Kind.PREFIXES: (16,), Kind.RANGES: (6,), Kind.MARGINALS_1: (6,),
+        Kind.MARGINALS_2: (5,), Kind.PARITIES_2: (5,), Kind.SIGNS: (10, 40), Kind.MOMENTS: (2,),
     },
     Size.STANDARD: {
-        Kind.HISTOGRAM: (64,),
-        Kind.PREFIXES: (64,),
-        Kind.RANGES: (16,),
-        Kind.MARGINALS_1: (9,),
-        Kind.MARGINALS_2: (8,),
-        Kind.PARITIES_2: (8,),
-        Kind.SIGNS: (30, 300),
-        Kind.MOMENTS: (4,),
+        Kind.HISTOGRAM: (64,), Kind.PREFIXES: (64,), Kind.RANGES: (16,), Kind.MARGINALS_1: (9,),
+        Kind.MARGINALS_2: (8,), Kind.PARITIES_2: (8,), Kind.SIGNS: (30, 300), Kind.MOMENTS: (4,),
     },
-}
+}  # fmt: skip
 QUERIES = tuple(SIZES[Size.STANDARD])
 METRICS: dict[Error, gd.bounds.Metric] = {
     Error.MEAN_L2: gd.bounds.MeanL2(),

@@ -64,18 +64,9 @@ from geomdp import (
 NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: Results are stale when code of one of these packages changes.
 PLANTED_IN = (
-    advice,
-    audit,
-    bodies,
-    bounds,
-    data,
-    geometry,
-    mechanisms,
-    noise,
-    privacy,
-    tabulation,
+    advice, audit, bodies, bounds, data, geometry, mechanisms, noise, privacy, tabulation,
     workloads,
-)
+)  # fmt: skip
 ROOT = Path(__file__).parents[2]
 #: The packages whose modules are followed. The library is not followed: it has its own hash.
 FOLLOWED = ("experiments", "tests")

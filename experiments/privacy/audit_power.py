@@ -319,14 +319,9 @@ FAST = tuple(family for family in SQUARE if family is not Family.SPECTRAL)
 #: Mechanisms for other queries. Faults that need two counting queries are not planted in them. With
 #: half the noise, 40,000 draws refute these mechanisms. For `REST`, 40,000 draws are too few.
 HALVED = (
-    Family.RESIDUAL,
-    Family.SECOND_MOMENT,
-    Family.PAIR_MARGINALS,
-    Family.SMOOTH,
-    Family.EXPONENTIAL,
-    Family.NOISY_MAX,
-    Family.PERMUTE,
-)
+    Family.RESIDUAL, Family.SECOND_MOMENT, Family.PAIR_MARGINALS, Family.SMOOTH, Family.EXPONENTIAL,
+    Family.NOISY_MAX, Family.PERMUTE,
+)  # fmt: skip
 REST = (Family.COVARIANCE, Family.ABOVE_THRESHOLD, Family.SPARSE)
 #: Mechanisms, apart from spectral noise, whose density is not known. A classifier learns the score.
 LEARNED = tuple(

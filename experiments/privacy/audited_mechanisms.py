@@ -162,13 +162,8 @@ class Family(enum.StrEnum):
 
 #: Mechanisms whose noise on two queries has a known density that is not normal.
 PLANAR = (
-    Family.LAPLACE,
-    Family.BALL,
-    Family.ELLIPSOID,
-    Family.KNORM,
-    Family.RECURSIVE,
-    Family.SMOOTH,
-)
+    Family.LAPLACE, Family.BALL, Family.ELLIPSOID, Family.KNORM, Family.RECURSIVE, Family.SMOOTH,
+)  # fmt: skip
 NORMAL = (Family.GAUSSIAN, Family.RESIDUAL)
 #: Mechanisms with few possible outputs, whose probabilities are computed exactly.
 FINITE = tuple(family for family in Family if family in DISCRETE)

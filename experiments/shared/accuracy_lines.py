@@ -57,30 +57,15 @@ NOT_OURS = (Method.LIFTED, Method.ADVISED)
 #: answers of optimised strategies are also post-processed (projected or fitted). The optimised
 #: strategies come from the class `Matrix`, so it is a peer and its errors never count as ours.
 PEERS = (
-    Method.JOINT,
-    Method.LAPLACE,
-    Method.BALL,
-    Method.MATRIX,
-    Method.GEOMETRIC,
-    Method.PROJECTED_LAPLACE,
-    Method.PROJECTED_MATRIX,
-    Method.FITTED_MATRIX,
-    Method.GRAPHICAL,
-)
+    Method.JOINT, Method.LAPLACE, Method.BALL, Method.MATRIX, Method.GEOMETRIC,
+    Method.PROJECTED_LAPLACE, Method.PROJECTED_MATRIX, Method.FITTED_MATRIX, Method.GRAPHICAL,
+)  # fmt: skip
 #: Post-processed mechanisms. Their error depends on the records.
 PROJECTED = (
-    Method.PROJECTED_CONE,
-    Method.FITTED_CONE,
-    Method.SHRUNK_CONE,
-    Method.PROJECTED_HIERARCHICAL,
-    Method.FITTED_HIERARCHICAL,
-    Method.PROJECTED_KNORM,
-    Method.JL,
-    Method.PROJECTED_LAPLACE,
-    Method.PROJECTED_MATRIX,
-    Method.FITTED_MATRIX,
-    Method.GRAPHICAL,
-)
+    Method.PROJECTED_CONE, Method.FITTED_CONE, Method.SHRUNK_CONE, Method.PROJECTED_HIERARCHICAL,
+    Method.FITTED_HIERARCHICAL, Method.PROJECTED_KNORM, Method.JL, Method.PROJECTED_LAPLACE,
+    Method.PROJECTED_MATRIX, Method.FITTED_MATRIX, Method.GRAPHICAL,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

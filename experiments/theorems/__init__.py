@@ -6,17 +6,9 @@ from experiments.theorems.theorem import Paper, Theorem, cited, read, resolve, s
 
 #: The files of this folder that hold the statements, in the order of the gallery.
 FILES = (
-    "nikolov",
-    "nikolov_covariance",
-    "nikolov_noise",
-    "nikolov_bounds",
-    "blum_roth",
-    "sparse_vector",
-    "iterative",
-    "smooth",
-    "primitives",
-    "additions",
-)
+    "nikolov", "nikolov_covariance", "nikolov_noise", "nikolov_bounds", "blum_roth",
+    "sparse_vector", "iterative", "smooth", "primitives", "additions",
+)  # fmt: skip
 THEOREMS = tuple(
     theorem for name in FILES for theorem in read(Path(__file__).parent / f"{name}.toml")
 )

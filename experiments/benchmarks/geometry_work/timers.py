@@ -329,15 +329,10 @@ def difference_of_squares(states: ex.FloatArray, draws: ex.FloatArray) -> tuple[
 TIMERS: dict[Work, Callable[[Config, np.random.Generator], list[ex.Row]]] = {
     Work.CHORD: time_chords,
     Work.DRAW: time_draws,
-    Work.BOX: time_effective_samples,
-    Work.POLYTOPE: time_effective_samples,
-    Work.STRETCHED: time_effective_samples,
-    Work.SPECTRAPLEX: time_spectral_draws,
-    Work.SPECTRAPLEX_DIFFERENCE: time_spectral_draws,
-    Work.PROJECTION: time_projection,
-    Work.FULL_SUPPORT: time_projection,
+    **dict.fromkeys((Work.BOX, Work.POLYTOPE, Work.STRETCHED), time_effective_samples),
+    **dict.fromkeys((Work.SPECTRAPLEX, Work.SPECTRAPLEX_DIFFERENCE), time_spectral_draws),
+    **dict.fromkeys((Work.PROJECTION, Work.FULL_SUPPORT, Work.LARGE), time_projection),
     Work.MANY: time_many_targets,
-    Work.LARGE: time_projection,
     Work.MEMBERSHIP: time_membership,
     Work.WIDTH: time_width,
 }

@@ -180,10 +180,9 @@ def hopsy_draws(
     timed.
     """
     problem = hopsy.Problem(normals, offsets)
-    if rounded:
-        problem = hopsy.round(problem)
     start = np.zeros(normals.shape[1])
     if rounded:
+        problem = hopsy.round(problem)
         start = hopsy.transform(problem, [start])[0]
     chains = [
         hopsy.MarkovChain(problem, PROPOSALS[method], starting_point=start) for _ in range(CHAINS)

@@ -1,14 +1,13 @@
 """Tables of a graphical model fitted to noisy tables, by mbi (private-pgm)."""
 
-import itertools
-import math
 import warnings
-from collections.abc import Iterator, Sequence
 from functools import cache
 from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
+
+from geomdp.workloads import MarginalTables
 
 Array = npt.NDArray[np.float64]
 
@@ -31,35 +30,23 @@ def _mbi() -> ModuleType:
     return mbi
 
 
-def fitted_tables(levels: Sequence[int], k: int, noisy: Array, n: int) -> Array:
-    """Cells of all k-way tables under a graphical model of n records, fitted to noisy cells.
+def fitted_tables(workload: MarginalTables, noisy: Array, n: int) -> Array:
+    """Cells of all tables of a workload under a graphical model of n records, fitted to noisy ones.
 
-    `noisy` (m,) and the result (m,) hold the cells divided by n. Tables are in lexicographic order,
-    and cells in row-major order. The model has a clique for every table, and all cliques have the
-    same weight. The total n is public.
+    `noisy` (m,) and the result (m,) hold the cells divided by n. The model has a clique for every
+    table, and all cliques have the same weight. The total n is public.
     """
     mbi = _mbi()
-    names = [f"c{column}" for column in range(len(levels))]
+    names = [f"c{column}" for column in range(len(workload.levels))]
+    tables = [tuple(names[i] for i in table) for table in workload.tables]
     measured = [
-        mbi.LinearMeasurement(n * noisy[place], tuple(names[i] for i in table), 1.0)
-        for table, place in _places(levels, k)
+        mbi.LinearMeasurement(n * noisy[place], table, 1.0)
+        for table, place in zip(tables, workload.slices, strict=True)
     ]
-    domain = mbi.Domain(names, list(levels))
+    domain = mbi.Domain(names, list(workload.levels))
     descent = mbi.estimation.MirrorDescent()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = descent.estimate(domain, measured, known_total=float(n), iters=STEPS)
-    found = [
-        np.asarray(model.project([names[i] for i in table]).datavector()).ravel()
-        for table, _ in _places(levels, k)
-    ]
+    found = [np.asarray(model.project(list(table)).datavector()).ravel() for table in tables]
     return np.concatenate(found) / n
-
-
-def _places(levels: Sequence[int], k: int) -> Iterator[tuple[tuple[int, ...], slice]]:
-    """Each table with the place of its cells among all answers."""
-    start = 0
-    for table in itertools.combinations(range(len(levels)), k):
-        cells = math.prod(levels[i] for i in table)
-        yield table, slice(start, start + cells)
-        start += cells

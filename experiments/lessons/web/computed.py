@@ -250,15 +250,9 @@ def release(values: Values) -> Values:
 
 #: For each lesson the numbers of its page, from the values that its notebook defines.
 NUMBERS: dict[str, Callable[[Values], Values]] = {
-    "attack": attack,
-    "body": body,
-    "neighbours": neighbours,
-    "noise": noise,
-    "width": width,
-    "projection": projection,
-    "jl": jl,
-    "lower_bounds": lower_bounds,
-    "sparse_vector": sparse_vector,
-    "smooth": smooth,
-    "release": release,
+    each.__name__: each
+    for each in (
+        *(attack, body, neighbours, noise, width, projection, jl, lower_bounds, sparse_vector),
+        *(smooth, release),
+    )
 }
