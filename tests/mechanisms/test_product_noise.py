@@ -12,7 +12,6 @@ import pytest
 
 import geomdp as gd
 from geomdp._numerics.linalg import zero_sum_basis
-from geomdp.mechanisms import ResidualGaussian
 from geomdp.mechanisms.strategies import residual_scales
 from geomdp.mechanisms.strategies.residual_scales import (
     ProfileCost,
@@ -34,6 +33,7 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from geomdp.workloads.structure import Residuals
+from tests.mechanisms.test_residual_gaussian import WORKLOADS as TABLES
 from tests.mechanisms.test_residual_gaussian import N, audited, built, exact_answers
 from tests.stats import LEVEL, mean_agrees
 from tests.workloads.test_residuals import difference, sets_of
@@ -134,6 +134,7 @@ def test_no_neighbours_are_farther_apart_than_the_guarantee_allows(workload, adj
         assert 0.75 * allowed <= spent <= allowed * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("workload", [*TABLES, *WORKLOADS], ids=repr)
 def test_covariance_is_that_of_least_squares_on_the_measurements(workload, adjacency):
     mechanism = built(workload, adjacency)
     answers = explicit_answers(workload)
@@ -145,6 +146,7 @@ def test_covariance_is_that_of_least_squares_on_the_measurements(workload, adjac
     np.testing.assert_allclose(mechanism.noise.variances(), np.diag(covariance), atol=1e-9 * size)
     total = mechanism.noise.second_moment().value
     assert total == pytest.approx(np.trace(covariance), rel=1e-9)
+    assert mechanism.predicted_rmse.value == pytest.approx((total / len(covariance)) ** 0.5 / N)
     # The densities are those of the covariance.
     moves = answers - answers[:1] if adjacency is REPLACE else answers
     losses = 2 * mechanism.noise.log_density_ratio(np.zeros_like(moves), moves)
@@ -279,16 +281,3 @@ def test_images_of_levels_are_within_the_proved_bounds(name):
     ]
     assert 1 - 1e-9 <= max(lengths) <= kind.share == 1
     assert -kind.against <= min(products) <= -kind.against * (1 - Fraction(1, 10**9))
-
-
-def test_twenty_columns_of_mixed_kinds():
-    levels = [2, 3, 5, 7, 2, 4, 6, 2, 3, 5, 8, 10, 16, 20, 12, 9, 11, 16, 6, 14]
-    columns = {f"c{i}": count for i, count in enumerate(levels)}
-    queries = {f"c{i}": (Prefixes if i < 16 else Ranges)(levels[i]) for i in range(10, 20)}
-    workload = ProductQueries(columns, list(itertools.combinations(columns, 2)), queries)
-    mechanism = ResidualGaussian(workload, n=1000, privacy=ZCDP(0.5))
-    records = workload.universe.sample(1000, 1)
-    missed = 1000 * (mechanism.release(records).answers - workload.answers(records))
-    energy = mechanism.noise.second_moment().value
-    assert energy == pytest.approx(mechanism.noise.variances().sum(), rel=1e-9)
-    assert 0.8 <= (missed**2).sum() / energy <= 1.25

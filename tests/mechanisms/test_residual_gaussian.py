@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
 
 import geomdp as gd
 from geomdp.audit import audit
-from geomdp.mechanisms import PredictionKind, ResidualGaussian
+from geomdp.mechanisms import ResidualGaussian
 from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import ChosenTables, MarginalTables, Prefixes, explicit_answers
 from tests.stats import LEVEL, mean_agrees
-from tests.workloads.test_residuals import answers_of_residual, centred, sets_of, tensor
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 N = 40
@@ -44,31 +42,6 @@ def built(workload, adjacency=REPLACE, privacy=RHO, n=N):
 def exact_answers(mechanism, records, trials):
     sums = mechanism.measured(records).sums
     return np.array([mechanism.private(None)(sums) for _ in range(trials)])
-
-
-def covariance_by_formula(mechanism):
-    """The covariance of the noise on sums, from a dense matrix for each set A of columns."""
-    residuals, workload = mechanism.noise.residuals, mechanism.workload
-    total = np.zeros((workload.n_queries, workload.n_queries))
-    for A, scale in zip(sets_of(residuals), mechanism.noise.scales, strict=True):
-        variance = scale**2 / 2 ** sum(workload.levels[i] == 2 for i in A)
-        root = answers_of_residual(workload, A) @ tensor(map(centred, workload.shape(A)))
-        total += variance * root @ root.T
-    return total
-
-
-def test_covariance_and_variances_are_those_of_the_formula(workload, adjacency):
-    mechanism = built(workload, adjacency)
-    expected = covariance_by_formula(mechanism)
-    np.testing.assert_allclose(mechanism.noise.covariance(), expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(mechanism.noise.variances(), np.diag(expected), rtol=1e-9)
-    energy = mechanism.noise.second_moment()
-    assert (energy.stderr, energy.samples) == (0.0, 0)
-    assert energy.value == pytest.approx(np.trace(expected), rel=1e-9)
-    predicted = mechanism.predicted_rmse
-    assert predicted.kind is PredictionKind.EXACT
-    rmse = math.sqrt(np.trace(expected) / workload.n_queries) / N
-    assert predicted.value == pytest.approx(rmse, rel=1e-9)
 
 
 def check_law(mechanism, draws):

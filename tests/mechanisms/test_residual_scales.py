@@ -198,8 +198,7 @@ def test_too_many_kinds_are_not_optimised(monkeypatch):
     assert best_scales(residuals, REPLACE).energy < scales.energy
 
 
-def test_profiles_of_a_hundred_columns_hold_random_pairs():
-    """No random pair of records costs more than 1, and a pair with the worst profile costs 1."""
+def test_a_pair_with_the_worst_profile_of_a_hundred_columns_costs_1():
     levels = [2] * 50 + [3] * 30 + [7] * 20
     workload = MarginalTables(levels, 2)
     residuals = Residuals(workload)
@@ -216,9 +215,6 @@ def test_profiles_of_a_hundred_columns_hold_random_pairs():
             total += 2 * float(precisions[group.numbers] @ (p - q))
         return total
 
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        assert cost(rng.uniform(size=100) < rng.uniform()) <= 1 + 1e-12
     highest = np.zeros(len(scales.cost.kinds))
     np.maximum.at(highest, scales.cost.kind, precisions)
     bound, profile = scales.cost.largest(highest)
