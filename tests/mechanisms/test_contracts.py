@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from pathlib import Path as FilePath
 
 import numpy as np
@@ -33,6 +32,7 @@ from tests.mechanisms.catalogue import (
     fresh,
     home,
 )
+from tests.mechanisms.test_exact_table import moves as changes
 from tests.noise.test_ball_rate import ball_delta
 from tests.stats import MINIMUM_SAMPLES, mean_agrees, mean_at_most
 
@@ -101,11 +101,7 @@ def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacenc
     """
     workload = WORKLOADS[workload]
     noise = build(name, workload, adjacency).noise
-    answers = explicit_answers(workload)
-    if adjacency is REPLACE:
-        moves = np.array([a - b for a, b in itertools.permutations(answers, 2)])
-    else:
-        moves = np.vstack([answers, -answers])
+    moves = changes(explicit_answers(workload), adjacency)
     privacy = MECHANISMS[name].privacy
     points = noise.sample(np.random.default_rng(1), len(moves))
     ratios = noise.log_density_ratio(points, moves)

@@ -5,7 +5,6 @@ Each kind of noise of the table of exact paths is checked against all changes of
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -47,18 +46,19 @@ from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.noise.rounding import exact_numbers
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import Marginals
-from tests.mechanisms.test_exact_table import BODIES, GAUSSIANS, REALS, ROWS, STRATEGIES, built
+from tests.mechanisms.test_exact_table import (
+    BODIES,
+    GAUSSIANS,
+    REALS,
+    ROWS,
+    STRATEGIES,
+    built,
+    moves,
+)
 
 N = 128
 ONE, GAUSS = PureDP(1.0), ZCDP(0.5)
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
-
-
-def moves(points, adjacency):
-    """All changes of the sums by one record, for the answers `points` of all elements."""
-    if adjacency is ADD:
-        return list(points)
-    return [a - b for a, b in itertools.permutations(points, 2)]
 
 
 def answers_of(mechanism):
@@ -137,7 +137,7 @@ def test_certified_bodies_hold_all_differences_in_rational_arithmetic(name, adja
     if rows is None:
         noise = mechanism.noise.undivided if isinstance(mechanism, Recursive) else mechanism.noise
         assert holds_as_given(noise.body)
-        found = np.array(moves(np.unique(answers, axis=0), adjacency))
+        found = moves(np.unique(answers, axis=0), adjacency)
         assert noise.body.gauge(found).max() == pytest.approx(1, abs=1e-12)
         return
     found = moves(np.unique(answers[:, rows.places], axis=0), adjacency)
@@ -344,7 +344,7 @@ def test_no_pair_of_neighbours_costs_more_than_epsilon_in_exact_arithmetic(name,
     mechanism = built(name, adjacency)
     elements = mechanism.workload.universe.elements()
     own = [mechanism.measured(elements[i : i + 1]).sums for i in range(len(elements))]
-    changes = np.array(moves(own, adjacency))
+    changes = moves(np.array(own), adjacency)
     parts, start = mechanism.exact_path.sums.measurements, 0
     spent = [Fraction(0)] * len(changes)
     for part, drawn in zip(parts, mechanism.noise.parts, strict=True):

@@ -6,6 +6,7 @@ The proofs that the noise is private for exact sums are in `test_exact_proofs.py
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from fractions import Fraction
 
@@ -65,6 +66,13 @@ REALS = Explicit(np.random.default_rng(0).uniform(-1, 1, (3, 7)))
 STRETCHED = LinearMap(Marginals(3, 1), np.diag([1.0, 0.3, 0.07]))
 SIMPLEX = Explicit(np.random.default_rng(1).uniform(-1, 1, (3, 4)))
 COSINES = Explicit(np.cos(np.arange(12.0).reshape(3, 4)))
+
+
+def moves(answers, adjacency):
+    """All changes (b, m) of the sums by one record, for the answers (N, m) of all elements."""
+    if adjacency is Adjacency.ADD_REMOVE:
+        return np.vstack([answers, -answers])
+    return np.array([a - b for a, b in itertools.permutations(answers, 2)])
 
 
 def row(kind, workload, privacy=ONE, n=N, **options):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -19,6 +18,7 @@ from geomdp.noise import half_widths
 from geomdp.noise.few_queries import GeometricNoise, StaircaseNoise
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes
+from tests.mechanisms.test_exact_table import moves
 from tests.noise.densities import log_density
 from tests.stats import mean_agrees
 
@@ -46,14 +46,6 @@ def build(kind, workload, epsilon=1.0, adjacency=REPLACE, n=N):
     return kind(workload, n=n, privacy=PureDP(epsilon), adjacency=adjacency)
 
 
-def moves(workload, adjacency):
-    """All changes of the sums between neighbours, (b, m)."""
-    answers = gd.workloads.explicit_answers(workload)
-    if adjacency is ADD:
-        return np.vstack([answers, -answers])
-    return np.array([a - b for a, b in itertools.permutations(answers, 2)])
-
-
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", WHOLE)
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,7 +55,7 @@ def test_no_change_of_one_record_costs_more_than_epsilon_and_some_costs_all(
 ):
     """A loss is a log ratio of probabilities on the lattice, which contains all changes."""
     noise = build(kind, WHOLE[workload], epsilon, adjacency).noise
-    shifts = moves(WHOLE[workload], adjacency)
+    shifts = moves(gd.workloads.explicit_answers(WHOLE[workload]), adjacency)
     points = np.vstack([noise.sample(np.random.default_rng(2), 40), np.zeros(noise.dimension)])
     losses = [log_density(noise, points) - log_density(noise, points - shift) for shift in shifts]
     # Probabilities are compared, so a change outside the lattice has an infinite loss.

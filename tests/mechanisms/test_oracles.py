@@ -240,19 +240,16 @@ def test_jl_measurements_have_the_noise_of_the_mapped_mechanism():
     mean_agrees(squares, mechanism.inner.predicted_rmse.value**2)
 
 
-#: All two-way tables of ten binary attributes, n = 5000, epsilon = 1, replace-one.
-PAIRS, TARGET = MarginalTables([2] * 10, 2), {"n": 5000, "privacy": PureDP(1.0)}
-
-
 def test_exact_boxes_of_ten_columns():
-    mechanism = KNorm(PAIRS, **TARGET, exact=True)
+    target = {"n": 5000, "privacy": PureDP(1.0), "exact": True}
+    mechanism = KNorm(MarginalTables([2] * 10, 2), **target)
     assert mechanism.guarantee.sampler == Exact()
     # In the parity basis the body is the box [-2, 2]^55. Noise on a coordinate has the variance
     # 56 * 57 * 4 / 3. A cell is (1 +- a +- b +- c) / 4 for three coordinates a, b and c.
     expected = math.sqrt(3 / 16 * 56 * 57 * 4 / 3) / 5000
     np.testing.assert_allclose(mechanism.predicted_rmse.value, expected, rtol=2e-3)
     # The body of parities of two columns is a box of 45 coordinates of half-width 2.
-    parities = KNorm(Parities(10, 2), **TARGET, exact=True).predicted_rmse
+    parities = KNorm(Parities(10, 2), **target).predicted_rmse
     np.testing.assert_allclose(parities.value, math.sqrt(46 * 47 * 4 / 3) / 5000, rtol=1e-8)
 
 

@@ -26,7 +26,6 @@ from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.workloads import (
     Explicit,
-    MarginalTables,
     Prefixes,
     ProductQueries,
     Ranges,
@@ -115,14 +114,6 @@ def test_oracles_of_the_formula_sheet(workload, energy, optimum):
     found = built(workload, ADD, n=1).noise.second_moment().value
     assert found == pytest.approx(energy, rel=5e-6)
     assert (1 - 1e-5) * optimum <= found <= 1.05**2 * optimum
-
-
-def test_queries_that_are_the_levels_give_the_noise_of_tables():
-    tables = built(MarginalTables([3, 2, 4], 2), ADD, n=1)
-    for queries, rel in (({}, 1e-12), ({"a": Explicit(np.eye(3)), "c": Explicit(np.eye(4))}, 1e-6)):
-        product = built(pairs_of((3, 2, 4), queries), ADD, n=1)
-        energy = product.noise.second_moment().value
-        assert energy == pytest.approx(tables.noise.second_moment().value, rel=rel)
 
 
 def test_no_neighbours_are_farther_apart_than_the_guarantee_allows(workload, adjacency):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from geomdp.mechanisms.additive_noise.cone import _on_matrices
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, explicit_answers
 from geomdp.workloads.structure import sign_products
+from tests.mechanisms.test_exact_table import moves
 from tests.stats import mean_agrees
 
 PURE = PureDP(1.0)
@@ -36,18 +35,13 @@ def test_differences_lie_in_the_body_and_map_to_those_of_the_answers(workload, a
     """These two facts and the density of K-norm noise prove the privacy claim (JL-L14)."""
     matrices, answers = lifted(workload)
     (part,) = Spectral(workload, n=1, privacy=PURE, adjacency=adjacency).noise.parts
-    if adjacency is REPLACE:
-        pairs = list(itertools.permutations(range(len(matrices)), 2))
-        moves = np.array([matrices[i] - matrices[j] for i, j in pairs])
-        changes = np.array([answers[i] - answers[j] for i, j in pairs])
-    else:
-        moves, changes = matrices, answers
-    gauges = part.noise.body.gauge(moves)
+    moved = moves(matrices, adjacency)
+    gauges = part.noise.body.gauge(moved)
     assert gauges.max() <= 1 + 1e-12
     if adjacency is ADD:  # no smaller multiple of the body suffices
         assert gauges.min() >= 1 - 1e-12
     matrix = _on_matrices(sign_products(workload), adjacency)
-    np.testing.assert_allclose((matrix @ moves.T).T, changes, atol=1e-12)
+    np.testing.assert_allclose((matrix @ moved.T).T, moves(answers, adjacency), atol=1e-12)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

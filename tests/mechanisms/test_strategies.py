@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -41,6 +40,7 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from tests.mechanisms.test_exact_table import TABLES, TOTALS
+from tests.mechanisms.test_exact_table import moves as changes
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PURE = PureDP(1.0)
@@ -116,9 +116,7 @@ def test_measurements_stay_within_the_budget(workload, adjacency):
     """
     from scipy.optimize import linprog
 
-    answers = explicit_answers(workload)
-    pairs = itertools.permutations(answers, 2)
-    moves = [a - b for a, b in pairs] if adjacency is REPLACE else [*answers]
+    moves = changes(explicit_answers(workload), adjacency)
     for strategy in strategies_for(workload, LaplaceCells()):
         noise = strategy.design(workload, adjacency).noise(1.0)
         matrices = [sp.csr_array(part.matrix).toarray() for part in noise.parts]
