@@ -52,15 +52,11 @@ class Untouchable(np.random.Generator):
         return super().__getattribute__(name)
 
 
-def extreme_records(workload, n):
-    """Records at one element, and at a mix of ten elements."""
-    elements = workload.universe.elements()
-    size = len(elements)
-    rng = np.random.default_rng(5)
-    return {
-        "vertex": elements[np.zeros(n, dtype=int)],
-        "mix": elements[rng.choice(rng.choice(size, min(10, size), replace=False), n)],
-    }
+def records_at(workload, places):
+    """`N` records at one element ("vertex"), or at a mix of ten elements ("mix")."""
+    elements, rng = workload.universe.elements(), np.random.default_rng(5)
+    few = [0] if places == "vertex" else rng.permutation(len(elements))[:10]
+    return elements[rng.choice(few, N)]
 
 
 def squared_errors(mechanism, records, trials, rng):
@@ -150,7 +146,7 @@ def test_exact_predictions_are_equalities(name, workload, adjacency, exact):
     mechanism = build(name, WORKLOADS[workload], adjacency)
     predicted = mechanism.predicted_rmse
     assert predicted.kind is PredictionKind.EXACT
-    records = extreme_records(mechanism.workload, N)["mix"]
+    records = records_at(mechanism.workload, "mix")
     if exact:  # each release takes a millisecond
         squares = squared_errors(mechanism, records, MINIMUM_SAMPLES, None)
     else:
@@ -199,7 +195,7 @@ def test_upper_bounds_hold_for_every_data_set(name, workload, data):
     """Exact releases have the same law, as they are computed from the noisy answers alone."""
     mechanism = build(name, WORKLOADS[workload])
     assert mechanism.predicted_rmse.kind is PredictionKind.UPPER_BOUND
-    records = extreme_records(mechanism.workload, N)[data]
+    records = records_at(mechanism.workload, data)
     for n in (N, 20 * N) if data == "vertex" else (N,):
         bigger = mechanism.with_n(n)
         copies = np.concatenate([records] * (n // N))
