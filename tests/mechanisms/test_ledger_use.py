@@ -18,6 +18,7 @@ from geomdp.mechanisms.sparse_project import SparseProject
 from geomdp.privacy import ZCDP, BudgetExhausted, Ledger, PureDP
 from geomdp.privacy.ledger import Spend
 from geomdp.workloads import Histogram
+from tests.mechanisms.test_release_order import Watched
 
 
 def test_interactive_mechanisms_pay_when_built() -> None:
@@ -48,17 +49,6 @@ def test_bad_parameters_cost_nothing() -> None:
     with pytest.raises(ValueError, match="proved cost"):
         AboveThreshold(0.0, privacy=PureDP(0.25), ledger=ledger, rng=0)
     assert ledger.spends() == []
-
-
-class Watched:
-    """Elements with a flag `read`, which an iteration over them sets."""
-
-    def __init__(self, elements: list[int]) -> None:
-        self.elements, self.read = elements, False
-
-    def __iter__(self) -> Iterator[int]:
-        self.read = True
-        return iter(self.elements)
 
 
 def test_summary_pays_before_noise_and_reads_nothing_it_cannot_pay_for() -> None:

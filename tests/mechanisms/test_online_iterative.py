@@ -207,6 +207,9 @@ def test_all_parities_equal_enumeration():
     hypothesis = MultiplicativeWeights(1 << d).start(0.3)
     hypothesis.update(parities.query(9), 0.9)
     np.testing.assert_allclose(parities.truths(records, n), listed.truths(records, n), rtol=1e-13)
+    exact = parities.exact_truths(records, n)
+    assert list(exact) == list(listed.exact_truths(records, n))
+    np.testing.assert_allclose(exact.near(), parities.truths(records, n), rtol=1e-15)
     np.testing.assert_allclose(
         parities.estimates(hypothesis), listed.estimates(hypothesis), rtol=1e-13
     )

@@ -27,6 +27,7 @@ def test_bound_is_the_explicit_one(d):
         least = min((d + 1) * math.sqrt(2 * d) / n, math.sqrt((4 * d + 3) / n))
         limit = min(1.0, math.sqrt(d / (d - 1)) * least)
         assert 0.6 * limit <= predicted.value <= limit * (1 + 1e-12)
+    assert PairMarginals(Marginals(d, 2), n=1, privacy=PureDP(0.01)).predicted_rmse.value == 1
 
 
 @pytest.mark.statistical

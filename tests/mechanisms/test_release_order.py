@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from geomdp.mechanisms import (
     Laplace,
     Mechanism,
     MultiplicativeWeights,
+    PermuteAndFlip,
     Projected,
     Shrunk,
     SmoothSummary,
@@ -95,10 +96,17 @@ def iterative() -> Case:
     return Case(mechanism, privacy, good, bad, (type(rule), "start"))
 
 
+def chosen() -> Case:
+    workload = Marginals(3, 1)
+    mechanism = PermuteAndFlip(workload, n=N, privacy=PURE)
+    return replace(on_elements(mechanism), set_up=(type(workload), "labels"))
+
+
 CASES: dict[str, Callable[[], Case]] = {
     # The sampler of "KNorm" is heuristic for its workload; the last test is about this mechanism.
     **{name: partial(of_catalogue, name) for name in ENTRIES if name != "KNorm"},
     "Spectral": lambda: on_elements(Spectral(Marginals(3, 2), n=N, privacy=PURE)),
+    "PermuteAndFlip": chosen,
     "SmoothSummary": smooth,
     "SparseProject": sparse,
     "IterativeConstruction": iterative,
@@ -187,8 +195,8 @@ def test_the_ledger_pays_once_and_before_the_first_draw(name: str, sources: Sour
     case.mechanism.release(case.good, ledger=ledger)
     assert ledger.spends() == [Spend(type(case.mechanism).__name__, case.privacy)]
     # Rounded noise and exact decisions use no generator, but bits from the operating system.
-    grid = getattr(case.mechanism, "grid", None)
-    exact = isinstance(case.mechanism, IterativeConstruction) or grid is not None
+    decided = isinstance(case.mechanism, IterativeConstruction | PermuteAndFlip)
+    exact = decided or case.mechanism.grid is not None
     assert (sources.drawn, sources.bytes_read > 0) == (not exact, exact)
 
 

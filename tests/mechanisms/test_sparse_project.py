@@ -22,6 +22,7 @@ from geomdp.mechanisms import (
     LaplaceRows,
     SparseProject,
     SparseSummary,
+    sparse_project,
 )
 from geomdp.mechanisms.sparse_summary import HashedSigns
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP
@@ -193,6 +194,17 @@ def test_answers_are_unbiased_with_the_stated_noise(noise):
 # Summaries and their files.
 
 
+def test_a_summary_survives_its_file(tmp_path):
+    mechanism = project(
+        n=2, sparsity=2, adjacency=Adjacency.ADD_REMOVE, encoding=DigestedElements()
+    )
+    summary, query = mechanism.release(["a", 17]), SparseQuery.counting(["a", ("c", 1)])
+    summary.save(tmp_path / "summary.npz")
+    loaded = SparseSummary.load(tmp_path / "summary.npz")
+    assert loaded.answer(query) == summary.answer(query)
+    assert (loaded.guarantee, loaded.sparsity) == (summary.guarantee, 2)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -348,24 +360,15 @@ def test_the_vector_is_the_exact_sum_of_whole_numbers_and_rounded_noise(unseeded
     assert unseeded.release(RECORDS, rng=0).guarantee.arithmetic == FLOAT64_CAVEAT
 
 
-def test_scales_suffice_for_changes_by_two():
-    """Scales for zCDP in exact rationals, and Laplace scales by mpmath at 400 bits."""
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        rows, rho = 1 << int(rng.integers(6, 25)), float(10 ** rng.uniform(-3, 1))
-        scale = GaussianRows().proved_scale(ZCDP(rho), 2, rows)
-        assert 2 * Fraction(rho) * Fraction(scale) ** 2 >= 4 * rows
-        privacy = ApproxDP(float(rng.uniform(0.01, 1)), float(10 ** rng.uniform(-12, -1)))
-        scale = LaplaceRows().proved_scale(privacy, 2, rows)
-        with mpmath.workprec(REFERENCE_BITS):
-            step = mpf(privacy.epsilon) / mpmath.sqrt(-8 * rows * mpmath.log(mpf(privacy.delta)))
-            assert mpf(scale) * step >= 2
-            assert mpf(scale) * step <= 2 * (1 + 1e-14)
-
-
 def test_a_record_moves_every_whole_number_by_one():
     unseeded = SparseProject(n=3, sparsity=1, queries=1, privacy=ZCDP(0.5), rows=256, rng=0)
     sums = [unseeded._sums(records)[1] for records in ([1, 2, 3], [1, 2], [1, 2, 8])]
     assert (sums[0] == np.rint(sums[0])).all()
     assert (np.abs(sums[0] - sums[1]) == 1).all()
     assert np.abs(sums[0] - sums[2]).max() == 2
+
+
+def test_parts_of_many_rows_are_drawn_anew(monkeypatch):
+    monkeypatch.setattr(sparse_project, "ROWS", 64)
+    first, second = sparse_project.RoundedRows(GaussianRows(), ZCDP(0.5), 2, 128).draw()
+    assert (first == second).mean() < 0.1
