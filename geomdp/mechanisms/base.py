@@ -27,7 +27,8 @@ from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universes import Records
 
-AnyRecords: TypeAlias = "Records | Iterable[Records] | CountedRecords"
+RecordChunks: TypeAlias = "Records | Iterable[Records]"
+AnyRecords: TypeAlias = "RecordChunks | CountedRecords"
 Prepared = TypeVar("Prepared")
 Statistic = TypeVar("Statistic")
 Output = TypeVar("Output")

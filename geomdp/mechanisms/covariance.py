@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Self
 
@@ -18,6 +18,7 @@ from geomdp.mechanisms.additive_noise.sums import RealRecords
 from geomdp.mechanisms.base import (
     Prediction,
     PredictionKind,
+    RecordChunks,
     Release,
     release_once,
     source_and_record,
@@ -35,7 +36,6 @@ from geomdp.privacy import Adjacency, Ledger, Privacy
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS
-from geomdp.workloads.universes import Records
 
 #: The first entry c of lifted records is a multiple of 2^-10, so that c and c^2 are exact numbers.
 CORNER_UNITS = 1 << 10
@@ -217,11 +217,7 @@ class Covariance:
         return Rounded(parts, path.rounded.grid)
 
     def release(
-        self,
-        records: Records | Iterable[Records],
-        rng: RandomState = None,
-        *,
-        ledger: Ledger | None = None,
+        self, records: RecordChunks, rng: RandomState = None, *, ledger: Ledger | None = None
     ) -> Release:
         """The private covariance as svec (m,); parameters as in `Mechanism.release`.
 
@@ -243,13 +239,13 @@ class Covariance:
             self, guarantee, ledger, set_up=set_up, read=lambda: read(records), draw=draw
         )
 
-    def _lifted(self, records: Records | Iterable[Records]) -> Iterator[FloatArray]:
+    def _lifted(self, records: RecordChunks) -> Iterator[FloatArray]:
         """Chunks (b, d + 1) of the lifted records (c, x)."""
         given = clipped_to_ball(records, self.workload.d) if self.clip else records
         for chunk in self.workload.universe.chunks(given, CHUNK_ROWS):
             yield np.column_stack([np.full(len(chunk), self.corner), chunk])
 
-    def _sums(self, records: Records | Iterable[Records]) -> tuple[int, FloatArray]:
+    def _sums(self, records: RecordChunks) -> tuple[int, FloatArray]:
         """Number of records, and svec of the sum of y y^T over lifted records y."""
         count, total = 0, np.zeros((self.workload.d + 1,) * 2)
         for chunk in self._lifted(records):
@@ -257,7 +253,7 @@ class Covariance:
             total += chunk.T @ chunk
         return count, svec(total)
 
-    def _exact_sums(self, records: Records | Iterable[Records]) -> tuple[int, FloatArray]:
+    def _exact_sums(self, records: RecordChunks) -> tuple[int, FloatArray]:
         """Number of records, and the digits of the exact sum of y y^T."""
         exact = self._real_records
         count, total = 0, exact.empty()

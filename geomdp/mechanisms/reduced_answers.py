@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -159,8 +158,9 @@ class JL(PostProcessedNoise):
                     "errors, which depend on the dimension for Gaussian maps only"
                 )
             sizes = dimension.tried(effective)
-            children = self._rng.spawn(len(sizes))
-            rows = best_dimension(inner, dict(zip(sizes, children, strict=True)))
+            trials = zip(sizes, self._rng.spawn(len(sizes)), strict=True)
+            errors = {k: JL(inner, k, source).predicted_rmse.value for k, source in trials}
+            rows = min(sizes, key=errors.__getitem__)
         else:
             rows = whole(dimension, "dimension")
         if rows >= effective:
@@ -230,12 +230,6 @@ class JL(PostProcessedNoise):
         scale = self.inner.workload.l2_diameter()
         tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
         return self._projector.nearest(noisy, tol=tolerance).point
-
-
-def best_dimension(inner: AdditiveMechanism, rngs: Mapping[int, np.random.Generator]) -> int:
-    """Number of rows of the trial map, drawn from ``rngs[rows]``, of the least predicted error."""
-    errors = {rows: JL(inner, rows, rng).predicted_rmse.value for rows, rng in rngs.items()}
-    return min(errors, key=errors.__getitem__)
 
 
 def width_limit(body: Body) -> float:

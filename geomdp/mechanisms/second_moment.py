@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -25,6 +25,7 @@ from geomdp.mechanisms.base import (
     Prediction,
     PredictionKind,
     Privatiser,
+    RecordChunks,
     Release,
     once,
     quotients,
@@ -38,12 +39,12 @@ from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Marginals, Workload
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS, Totals
-from geomdp.workloads.universes import Records, chunk_arrays
+from geomdp.workloads.universes import chunk_arrays
 
 # Clipping of each record to the unit ball, if the caller asks for it.
 
 
-def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[FloatArray]:
+def clipped_to_ball(records: RecordChunks, d: int) -> Iterator[FloatArray]:
     """Yield chunks (b, d) of the records, with records of norm above 1 scaled into the unit ball.
 
     The exact norm of every finite row yielded is at most 1: rows with a norm within (d + 8) 2^-53
@@ -252,11 +253,7 @@ class SecondMoment(PostProcessed):
         return replace(self, workload=workload)  # type: ignore[arg-type]  # the constructor checks
 
     def release(
-        self,
-        records: Records | Iterable[Records] | CountedRecords,
-        rng: RandomState = None,
-        *,
-        ledger: Ledger | None = None,
+        self, records: AnyRecords, rng: RandomState = None, *, ledger: Ledger | None = None
     ) -> Release:
         """The private second moments as svec (m,); parameters as in `Mechanism.release`.
 

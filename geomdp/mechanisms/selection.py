@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -14,9 +14,9 @@ import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, vector, whole
-from geomdp.data.tallies import CountedRecords
 from geomdp.mechanisms.base import (
     LARGEST_SUM,
+    AnyRecords,
     checked_size,
     checked_workload,
     pure_only,
@@ -30,7 +30,6 @@ from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 from geomdp.workloads import Workload
 from geomdp.workloads.base import MAX_SCORES
-from geomdp.workloads.universes import Records
 
 #: Largest number m of queries, whose ranges come from 2m extreme answer vectors of length m.
 MAX_QUERIES = 1 << 13
@@ -134,11 +133,7 @@ class Selection(abc.ABC):
         return self._law(means * (self.n / self.scale))
 
     def release(
-        self,
-        records: Records | Iterable[Records] | CountedRecords,
-        rng: RandomState = None,
-        *,
-        ledger: Ledger | None = None,
+        self, records: AnyRecords, rng: RandomState = None, *, ledger: Ledger | None = None
     ) -> Choice:
         """Choose a query with a nearly largest answer on `records`.
 

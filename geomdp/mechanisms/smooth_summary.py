@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import ClassVar, Self, TypeAlias
@@ -18,6 +18,7 @@ from geomdp.mechanisms.additive_noise.certify import SLACK
 from geomdp.mechanisms.base import (
     Prediction,
     PredictionKind,
+    RecordChunks,
     pure_only,
     release_once,
     source_and_record,
@@ -30,7 +31,6 @@ from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, SamplerStatus, rounded_arithmetic
 from geomdp.workloads.smooth.moments import MomentTransform, moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
-from geomdp.workloads.universes import Records
 
 # Noise on the sums of moments.
 
@@ -439,11 +439,7 @@ class SmoothSummary:
         return Prediction(value, PredictionKind.EXACT, source)
 
     def release(
-        self,
-        records: Records | Iterable[Records],
-        rng: RandomState = None,
-        *,
-        ledger: Ledger | None = None,
+        self, records: RecordChunks, rng: RandomState = None, *, ledger: Ledger | None = None
     ) -> SmoothRelease:
         """The private summary of `records`, points (n, d) of [-1, 1]^d; see `Mechanism.release`.
 
