@@ -184,9 +184,10 @@ class Projector:
 
     Raises
     ------
-    MissingOracle, ValueError
-        If K has neither vertices nor extreme points, nor a closed form that can be used; if the
-        matrix does not have m columns or is not finite.
+    MissingOracle
+        If K has neither vertices nor extreme points, nor a closed form that can be used.
+    ValueError
+        If the matrix does not have m columns or is not finite.
 
     Examples
     --------
