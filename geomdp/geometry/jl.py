@@ -77,8 +77,8 @@ class GaussianMap:
 class RademacherMap:
     """Independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
 
-    The distortion bound of `jl_map` holds with another constant in place of 6.5, its closed form
-    for the width of the image not in general (JL-D8).
+    The distortion bound of `jl_map` holds with another constant in place of 6.5 (JL-D8). The closed
+    form for the width of the image does not hold in general.
 
     Examples
     --------

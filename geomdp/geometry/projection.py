@@ -251,7 +251,7 @@ class Projector:
         seeds = None
         if warm_start is not None:
             if warm_start.atoms is None:
-                raise ValueError("warm_start must have atoms for a body without a list, got None")
+                raise ValueError("warm_start must have atoms if no vertices are listed, got None")
             seeds = batch(warm_start.atoms, self._body.dimension, "warm_start.atoms")
         columns = OracleColumns(self._body, self._matrix, seeds)
         return self._searched(columns, 0 if seeds is None else len(seeds), target, tol, warm_start)

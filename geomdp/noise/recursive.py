@@ -242,7 +242,7 @@ class RecursiveNoise:
     def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
         """K-norm noise and span (m, D) of each level; ``ValueError`` as in `log_density`."""
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
-            raise ValueError("levels must not project K-norm noise: no closed form is then known")
+            raise ValueError("levels must not project K-norm noise: no density in closed form")
         return [
             (part, level.basis @ level.keep)
             for part, level in zip(self.parts, self.levels, strict=True)
