@@ -191,8 +191,8 @@ def test_samples_say_how_they_were_drawn():
     np.testing.assert_array_equal(samples.points, body.sample_uniform(7, np.random.default_rng(5)))
     assert (samples.sampler, samples.diagnostics) == (Exact(), None)
     assert repr(samples) == "Samples(7 points in dimension 3; exact)"
-    chained = sample_uniform(SlabBody(np.eye(2), np.ones(2)), 1, rng=0)
-    assert repr(chained).startswith("Samples(1 points in dimension 2; heuristic (coordinate hit")
+    chained = sample_uniform(HPolytope(CUBE_FACES, np.ones(8)), 1, rng=0)
+    assert repr(chained).startswith("Samples(1 points in dimension 4; heuristic (coordinate hit")
     assert repr(chained.diagnostics) == f"Diagnostics({chained.diagnostics})"
 
 
