@@ -459,10 +459,7 @@ def principal_axes(moment: FloatArray) -> FloatArray:
     Uncorrelated blocks are decomposed separately, so no axis mixes factors of a product.
     """
     if is_diagonal(moment):
-        permutation = np.zeros_like(moment)
-        order = np.argsort(-np.diag(moment), kind="stable")
-        permutation[np.arange(len(moment)), order] = 1.0
-        return permutation
+        return np.eye(len(moment))[np.argsort(-np.diag(moment), kind="stable")]
     from scipy.sparse.csgraph import connected_components  # slow import
 
     deviations = np.sqrt(np.diag(moment))
