@@ -123,6 +123,7 @@ def test_extremes_of_quadratic_forms_are_those_of_enumeration(size: int) -> None
     np.testing.assert_array_equal(found, [scores.argmax() for scores in expected])
     ranges = quadratic_ranges(linear, pairs)
     np.testing.assert_allclose(ranges, np.ptp(expected, axis=1), rtol=1e-13)
+    assert quadratic_maximisers(0 * linear, 0 * pairs).tolist() == [0, 0, 0]  # all points tie
 
 
 @pytest.mark.parametrize("kind", [Histogram, Prefixes])

@@ -21,7 +21,10 @@ from geomdp.workloads.smooth.evaluation import (
     angular_bounds,
     best_approximation,
     jackson_multiplier,
+    kernel_moment,
     nodes_per_axis,
+    truncation_bound,
+    truncation_norm,
 )
 from tests.workloads.smooth.forms import FORMS, cosines, cube_points
 
@@ -72,6 +75,37 @@ def test_angular_bounds_of_monomials_are_powers():
     for m in (1, 2, 7):
         bounds = angular_bounds(Polynomial([[m]], [1.0]).order_bounds(20))
         np.testing.assert_allclose(bounds, float(m) ** np.arange(21), rtol=1e-12)
+
+
+def test_best_approximation_of_a_monomial():
+    """The best approximation of x^t by polynomials of lower degree has error 2^(1-t)."""
+    for size in (1, 3, 8):
+        bounds = Polynomial([[size]], [1.0]).order_bounds(30)
+        assert best_approximation(bounds, size) == pytest.approx(2.0 ** (1 - size), rel=1e-12)
+
+
+@pytest.mark.parametrize(("size", "nodes"), [(1, 1), (1, 2), (5, 5), (8, 16), (30, 60)])
+def test_truncation_norm_bounds_the_discrete_operator(size, nodes):
+    angles, where = np.pi * (np.arange(nodes) + 0.5) / nodes, np.linspace(0, np.pi, 4001)
+    factors = np.where(np.arange(size) == 0, 1, 2) / nodes
+    norm = (
+        np.abs(
+            (cosines(np.cos(where[:, None]), size) * factors)
+            @ cosines(np.cos(angles[:, None]), size).T
+        )
+        .sum(axis=1)
+        .max()
+    )
+    assert norm - 1e-12 <= truncation_norm(size, nodes) < 3 * norm
+
+
+def test_error_bound_of_jackson_by_hand():
+    """The norm is 2^(K + 1) - 1 = 7 in each variable, for the error and for the aliasing."""
+    bounds = np.array([1.0, 2.0, 5.0, 9.0])
+    single = 2 * kernel_moment(2, 9) * (2 + 5)
+    expected = single * (1 + 7) + 7**2 * truncation_bound(bounds, 18, 18, 2)
+    assert Jackson(2).error_bound(bounds, 9, 18, 2) == pytest.approx(expected, rel=1e-12)
+    assert Jackson(4).error_bound(bounds, 9, 18, 2) == math.inf
 
 
 def test_many_degrees_are_within_float64():
