@@ -324,7 +324,8 @@ def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
 
     For the set S = `literals` of d - k distinct bits from 0 to d - 1, the query is the product of
     x_i over i in S. An element x is a Python integer with x_i as bit i. The support is the 2^k
-    elements with all bits of S equal to 1. ``ValueError`` for k > 20, and wrong literals.
+    elements with all bits of S equal to 1. ``ValueError`` for k > 20, or a literal out of range or
+    repeated.
 
     Examples
     --------

@@ -398,9 +398,10 @@ class ChosenTables(TableQueries):
     """Weighted cells of chosen tables: q_(T,a)(x) = w_T 1[x_T = a] for all level codes a.
 
     x_T are the codes of x in the columns of the table T, and w_T is its weight. Mechanisms keep the
-    error of the weighted cells small, so tables of larger weight become more accurate. Tables are
-    in the given order, their columns in the order of `columns`, and cells in row-major order. For
-    all tables of k columns with equal weights, more mechanisms accept `MarginalTables`.
+    error of the weighted cells small, so tables of larger weight become more accurate. Divide their
+    answers by the weight to get shares of records. Tables are in the given order, their columns in
+    the order of `columns`, and cells in row-major order (the last column changes fastest). For all
+    tables of k columns with equal weights, more mechanisms accept `MarginalTables`.
 
     Parameters
     ----------
@@ -480,7 +481,8 @@ class ProductQueries(ByTable, LinearMap):
 
     Each column of a table is asked by its levels or by other queries on its levels. A table has one
     query for every choice of one query per column: q(x) = w_T product over its columns i of
-    q_i(x_i), with the weight w_T of the table. The order is that of `ChosenTables`.
+    q_i(x_i), with the weight w_T of the table. Order and weights are as in `ChosenTables`, whose
+    cells these are if all columns are asked by their levels.
 
     Parameters
     ----------

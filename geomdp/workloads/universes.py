@@ -64,8 +64,9 @@ class Universe(abc.ABC):
     def validate(self, records: Records, first_row: int = 0) -> npt.NDArray[Any]:
         """Records as a C-contiguous array (n,) + `record_shape` of int64 codes or float64 reals.
 
-        `records` are one chunk. ``ValueError`` if they are not numeric, of another shape, NaN, or
-        outside the universe; it names the row, from `first_row` on, and the column if it can.
+        `records` are one chunk: an array (n, ...), a DataFrame or a list of rows. ``ValueError`` if
+        they are not numeric, of another shape, NaN, or outside the universe. The message names the
+        row, counted from `first_row`, and the column if a single entry is wrong.
         """
         return self._check(numeric_array(records, self.record_shape, self.column_names), first_row)
 
@@ -166,9 +167,13 @@ class FiniteUniverse(Universe):
 class CategoricalProduct(Universe):
     """Product of c categorical columns, column i with levels 0..l_i - 1.
 
-    Records are an array (n, c) of level codes, or a DataFrame whose columns are taken by name;
-    additional columns are ignored. `columns` are numbers of levels by name, or a sequence of them,
-    named c0, c1, ...
+    Records are an array (n, c) of level codes, or a DataFrame whose columns are taken by name. A
+    missing column raises ``ValueError``, and additional columns are ignored.
+
+    Parameters
+    ----------
+    columns : mapping of str to int, or sequence of int
+        Number of levels of each column. Columns given by a sequence are named c0, c1, ...
 
     Examples
     --------

@@ -106,8 +106,8 @@ def approximate_many(
 
     Cost for each query: (2 t)^d evaluations (t^d if (2 t)^d exceeds 2^24), a cosine transform, and
     about 1024 t^d operations to measure the error. ``ValueError`` if t, d or t^d (above 2^24) is
-    out of range, a `SmoothQuery` does not have d variables, or a query does not return a finite
-    real number for each point of an array (n, d), whatever the other points.
+    out of range, a `SmoothQuery` does not have d variables, or a query does not return finite real
+    numbers (n,) for an array of points (n, d), or a value depends on the other points.
 
     Parameters
     ----------
@@ -315,8 +315,14 @@ class Jackson(Filter):
     the coefficients are at most 2^((K + 1) d) B. For the degrees t that noise allows, truncation is
     usually far more accurate.
 
-    The order K = `smoothness` is from 1 to 30. Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula
-    sheet SM-JK.
+    Parameters
+    ----------
+    smoothness : int
+        Order K of the operator, from 1 to 30.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK.
 
     Examples
     --------
@@ -369,8 +375,10 @@ class Shrinkage(Filter):
     ----------
     noise_std : (t,) * d array
         s_m >= 0: standard deviations of the noise on the moments, which are means over records.
-    n, decay : int, float
-        Public number of records, and a >= 0, the assumed smoothness; 0 for arbitrary data.
+    n : int
+        Public number of records.
+    decay : float
+        a >= 0, the assumed smoothness of the density; 0 for arbitrary data.
 
     Examples
     --------

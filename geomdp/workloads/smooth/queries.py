@@ -66,11 +66,14 @@ class StatedSmoothness(SmoothQuery):
 
     Parameters
     ----------
-    function, d : callable, int
+    function : callable
         The function f, which takes points (n, d) and returns values (n,).
-    smoothness, bound : int, float
-        Largest order K of the bounded derivatives, from 1 to 60, and the bound B of `SmoothQuery`,
-        which is not checked: a wrong one makes error bounds wrong.
+    d : int
+        Number of variables.
+    smoothness : int
+        Largest order K of the bounded derivatives, from 1 to 60.
+    bound : float
+        The bound B of `SmoothQuery`, which is not checked: a wrong one makes error bounds wrong.
 
     Examples
     --------
@@ -184,8 +187,10 @@ class GaussianMixture(ClosedForm):
 
     Parameters
     ----------
-    centres, weights : (c, d) array, (c,) array
-        Centres c_j, anywhere in R^d, and weights w_j, of any sign.
+    centres : (c, d) array
+        Centres c_j, anywhere in R^d.
+    weights : (c,) array
+        Weights w_j, of any sign.
     bandwidth : float
         Bandwidth h from 1e-150 to 1e150, in the units of the cube.
 
@@ -236,8 +241,10 @@ class Polynomial(ClosedForm):
 
     Parameters
     ----------
-    exponents, coefficients : (c, d) array, (c,) array
-        Exponents e_ji, whole numbers of at least 0, and coefficients a_j.
+    exponents : (c, d) array
+        Exponents e_ji of each monomial j: whole numbers, at least 0.
+    coefficients : (c,) array
+        Coefficients a_j.
 
     Examples
     --------
@@ -276,7 +283,14 @@ class Logistic(ClosedForm):
     """A logistic score f(x) = 1 / (1 + exp(-<w, x> - b)).
 
     |D^k f| <= (max_i |w_i|)^|k| s_|k|, where s_j bounds the j-th derivative of the logistic
-    function. `weights` (d,) are w, and `bias` is b.
+    function.
+
+    Parameters
+    ----------
+    weights : (d,) array
+        Weights w.
+    bias : float
+        Bias b.
 
     Examples
     --------
@@ -305,8 +319,14 @@ class Logistic(ClosedForm):
 class Waves(ClosedForm):
     """Plane waves f(x) = sum_j a_j cos(<w_j, x> + p_j).
 
-    |D^k f| <= sum_j |a_j| (max_i |w_ji|)^|k|, for `frequencies` w_j (c, d), in radians per unit
-    length, `amplitudes` a_j (c,), and `phases` p_j (c,) in radians.
+    |D^k f| <= sum_j |a_j| (max_i |w_ji|)^|k|.
+
+    Parameters
+    ----------
+    frequencies : (c, d) array
+        Frequencies w_j, in radians per unit length.
+    amplitudes, phases : (c,) array
+        Amplitudes a_j, and phases p_j in radians.
 
     Examples
     --------
