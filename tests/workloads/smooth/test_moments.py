@@ -102,17 +102,3 @@ def test_many_tables_are_added_without_losing_digits():
     n = len(points)
     assert (np.abs(sums - exact) <= n * (transform.errors + transform.rounding(n))).all()
     assert transform.rounding(10**9) < 1.1 * transform.rounding(10**6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((0, 4, 1e-6), "d must be a whole number"),
-        ((1, 1, 1e-6), "degree must be a whole number, at least 2"),
-        ((2, 4, 0.0), "tolerance must be"),
-        ((4, 64, 1e-6), r"degree\^d must be at most 4194304, got 64\^4"),
-    ],
-)
-def test_bad_parameters(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        moment_transform(*arguments)
