@@ -99,6 +99,12 @@ WORKLOADS = {
     "joint": (("size", "age"), lambda s: gd.workloads.Histogram(4 * 5)),
     "prefixes": (("code",), lambda s: gd.workloads.Prefixes(300)),
     "signs": (("region", "flag"), lambda s: gd.workloads.RandomSigns(5, 18, 0)),
+    "weighted products": (
+        ("region", "flag"),
+        lambda s: gd.workloads.ProductQueries(
+            s.levels, [["region"], ["region", "flag"]], {"region": gd.workloads.Prefixes(6)}, [1, 2]
+        ),
+    ),
 }
 
 
