@@ -399,9 +399,6 @@ class SlabBody(ByInequalities):
         columns = np.vstack([self.normals, -self.normals]).T
         return ConicProgram(np.ascontiguousarray(columns), np.ones(columns.shape[1]))
 
-    def gauge(self, points: FloatArray) -> FloatArray:
-        return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
-
     def facets(self, points: FloatArray) -> Facets:
         """Normals +-z_j / w_j of the slabs with the largest |<z_j, y>| / w_j."""
         ratios = points @ self.normals.T

@@ -235,9 +235,7 @@ ROWS = gaussian(10, 3, seed=1)
 def tight(adjacency):
     """Bodies that contain the neighbour body of `WORKLOAD` and touch its boundary."""
     K = gb.neighbour_body(WORKLOAD, adjacency)
-    answers = wl.explicit_answers(WORKLOAD)
-    moved = answers if adjacency is ADD else (answers[:, None] - answers).reshape(-1, 3)
-    both = np.vstack([moved, -moved])
+    moved = neighbours(WORKLOAD, adjacency)
     widths = K.support(ROWS)
     mostly_wide = np.where(np.arange(10) == 7, 1, 2) * widths
     axes = K.support(np.eye(3))
@@ -248,8 +246,8 @@ def tight(adjacency):
         gb.Scaled(gb.SlabBody(ROWS, widths / 2), 2),
         gb.LinearImage(TURN, gb.SlabBody(ROWS @ TURN, widths)),
         gb.Product([gb.Box.centred(axes[:1]), gb.Box.centred(axes[1:])]),
-        gb.TriangulatedPolytope(both),
-        gb.VPolytope(both),
+        gb.TriangulatedPolytope(moved),
+        gb.VPolytope(moved),
         gb.Ball(3, np.linalg.norm(moved, axis=1).max()),
         gb.CrossPolytope(3, np.abs(moved).sum(axis=1).max()),
         gb.Ellipsoid(TURN * np.linalg.norm(moved, axis=1).max()),

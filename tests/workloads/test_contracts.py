@@ -10,13 +10,9 @@ import pytest
 from geomdp import workloads as wl
 from geomdp._numerics.linalg import AffineHull
 from geomdp.workloads.explicit import Coarsened
-from tests.workloads.cases import FINITE, INFINITE, check_reach
+from tests.workloads.cases import FINITE, INFINITE, check_reach, reach_of
 
 everywhere = pytest.mark.parametrize("workload", FINITE, ids=repr)
-
-
-def pairwise(answers: np.ndarray) -> np.ndarray:
-    return answers[:, None, :] - answers[None, :, :]
 
 
 @everywhere
@@ -91,10 +87,9 @@ def test_blocks_split_the_hull_and_attain_their_diameters(workload):
     # Equal dimension, so one inclusion of the spans is enough.
     np.testing.assert_allclose(basis @ (basis.T @ hull.basis), hull.basis, rtol=0, atol=1e-12)
     for block in blocks:
-        reach = np.linalg.norm(pairwise(answers @ block.basis), axis=2).max()
-        assert block.diameter == pytest.approx(reach, rel=1e-12, abs=1e-12)
-        farthest = np.linalg.norm(answers @ block.basis, axis=1).max()
-        assert farthest <= block.radius * (1 + 1e-12)
+        reach = reach_of(answers @ block.basis)
+        assert block.diameter == pytest.approx(reach["l2_diameter"], rel=1e-12, abs=1e-12)
+        assert reach["l2_radius"] <= block.radius * (1 + 1e-12)
 
 
 @everywhere
