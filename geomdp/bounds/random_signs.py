@@ -229,7 +229,7 @@ def random_sign_bound(
     failure : float
         Largest probability, over the signs, that the bound does not hold.
     seed : int
-        Seed of the signs, of which the checker of the certificate draws a sample.
+        Seed of the signs. None are drawn: the proof holds for all but a share `failure` of them.
 
     Examples
     --------

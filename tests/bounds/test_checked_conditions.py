@@ -162,7 +162,7 @@ def test_a_stated_failure_is_that_of_the_union_bound(share):
     queries, tilt, deviation, log_failure = 500, 0.2, 0.5, -100.0
     rate = -tilt * (1 - deviation) - math.log(1 - tilt + tilt**2)
     log_count = (log_failure + math.log(2) + queries * rate) / 2
-    sets = _Sets(Decimal(log_count), 1, 2, log_count, None)
+    sets = _Sets(Decimal(log_count), 1, 2, log_count)
     stated = math.exp(log_failure + share * CLOSE * (1 - log_failure))
     if 0 <= share <= 1:
         _check_union_bound(sets, queries, stated, tilt, deviation)

@@ -25,8 +25,6 @@ from geomdp.bounds.checker.reading import (
 # Codes with a proved minimum distance: Reed-Solomon codes and binary linear codes.
 
 Bits = npt.NDArray[np.int64]
-#: Largest number of pairs of sets drawn under random signs, and of operations on these pairs.
-PAIRS, DRAWS = 8, 1 << 22
 #: Relative rounding error allowed in the few operations of a closed form.
 SLACK = 1e-13
 
@@ -47,20 +45,6 @@ class Polynomials:
     def differing(self) -> int:
         """Least number of differing positions: two polynomials agree in < `degree` points."""
         return self.length - (self.degree - 1)
-
-    def pair(self, rng: np.random.Generator) -> list[list[int]]:
-        """Two different random words; each costs `length` times `degree` operations."""
-        while True:
-            words = [self._word(rng) for _ in range(2)]
-            if words[0] != words[1]:
-                return words
-
-    def _word(self, rng: np.random.Generator) -> list[int]:
-        terms = [int(rng.integers(self.prime)) for _ in range(self.degree)]
-        word = [0] * self.length
-        for term in terms:  # Horner's rule
-            word = [(value * i + term) % self.prime for i, value in enumerate(word)]
-        return word
 
 
 def polynomials_of(part: Part, prime_key: str, length_key: str) -> Polynomials:
@@ -220,11 +204,10 @@ class _Sets(NamedTuple):
     size: int
     difference: int
     log_universe: float
-    code: Polynomials | None  # None for sets of one element
 
 
 def verify_signs(part: Part) -> VerifiedPacking:
-    """Check a family of sets under random signs, by the union bound and by sampled pairs.
+    """Check a family of sets under random signs, by the union bound.
 
     Each of k queries takes independent uniform values +-1 (signs) on the elements. A data set has
     the elements of one of M sets of s elements; any two sets have a symmetric difference of w or
@@ -246,12 +229,6 @@ def verify_signs(part: Part) -> VerifiedPacking:
     require(0 < deviation < 1 and 0 < tilt < 1, "deviation or tilt is not between 0 and 1")
     _check_union_bound(sets, queries, failure, tilt, deviation)
     separation = math.sqrt((1 - deviation) * sets.difference) / sets.size
-    pairs = 0
-    if sets.code is not None:
-        pairs = min(PAIRS, DRAWS // (2 * sets.size * (queries + sets.code.degree)))
-        each = 100_000 + 10 * queries + 200 * sets.code.degree
-        part.work.spend(2 * pairs * sets.size * each)
-        _sample_signs(sets.code, queries, seed, pairs, separation)
     said = (
         f"union bound over pairs of e^{rounded_down(float(sets.log_count))} sets of {sets.size} "
         "elements"
@@ -264,7 +241,7 @@ def verify_signs(part: Part) -> VerifiedPacking:
         distance=sets.size,
         separation=separation,
         slack=SLACK * separation,
-        verified=(said, *([f"{pairs} sampled pairs are separated"] if pairs else [])),
+        verified=(said,),
         conditions=(
             "the signs are independent and uniform",
             f"the universe has at least e^{rounded_up(sets.log_universe)} elements",
@@ -311,28 +288,11 @@ def _sets(sets: Part) -> _Sets:
     if kind == "singletons":
         log_count = sets.number("log_count")
         require(log_count > 0, "log_count is not above 0")
-        return _Sets(Decimal(log_count), 1, 2, log_count, None)
+        return _Sets(Decimal(log_count), 1, 2, log_count)
     if kind == "reed-solomon":
         code = polynomials_of(sets, "prime", "size")
         with decimal.localcontext(decimal.Context(prec=DIGITS)):
             exact = code.degree * Decimal(code.prime).ln()
         log_universe = math.log(code.length * code.prime)
-        return _Sets(exact, code.length, 2 * code.differing, log_universe, code)
+        return _Sets(exact, code.length, 2 * code.differing, log_universe)
     raise CertificateRejected(f"the family of sets {kind!r} is unknown")
-
-
-def _sample_signs(
-    code: Polynomials, queries: int, seed: int, pairs: int, separation: float
-) -> None:
-    """Draw pairs of sets and the signs of their elements; check that the sets are separated."""
-    rng = np.random.default_rng(1)
-    for _ in range(pairs):
-        first, second = code.pair(rng)
-        total = np.zeros(queries)
-        for sign, word in ((1, first), (-1, second)):
-            for block, symbol in enumerate(word):
-                element = block * code.prime + symbol
-                drawn = np.random.default_rng([seed, element]).integers(2, size=queries)
-                total += sign * (2.0 * drawn - 1.0)
-        found = float(np.linalg.norm(total / code.length)) / math.sqrt(queries)
-        require(found >= separation, f"two sampled sets are only {found:.6g} apart")
