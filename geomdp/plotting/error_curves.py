@@ -332,21 +332,18 @@ def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
         figure = Figure(figsize=(8.4, 4.6), layout="constrained")
         axes = figure.subplots()
         _to_logarithms(axes)
-        curves = list(table.groupby("curve", sort=False))
-        for i, ((curve, points), (colour, marker)) in enumerate(
-            zip(curves, cycle(LOOKS), strict=False)
-        ):
-            style: dict[str, Any] = {
-                "color": colour,
-                "marker": marker,
-                "markersize": 4 + 2 * _alike(points.error, curves[i + 1 :]),
-                "markevery": (i % 3, 3),
-                "linewidth": 1.6 + 3 * _alike(points.error, curves[i + 1 :]),
-            }
-            label = textwrap.fill(str(curve), 24)
-            axes.plot(points[found.parameter], points.error, label=label, **style)
-            width = 1.2 + 2 * _alike(points.limit, curves[i + 1 :], "limit")
-            axes.axhline(points.limit.iloc[0], color=colour, linestyle=DASHED, linewidth=width)
+        curves = zip(table.groupby("curve", sort=False), cycle(LOOKS), strict=False)
+        for i, ((curve, points), (colour, marker)) in enumerate(curves):
+            axes.plot(
+                points[found.parameter],
+                points.error,
+                color=colour,
+                marker=marker,
+                markersize=4,
+                markevery=(i % 3, 3),  # the markers show curves that are one line
+                label=textwrap.fill(str(curve), 24),
+            )
+            axes.axhline(points.limit.iloc[0], color=colour, linestyle=DASHED, linewidth=1.2)
         label = f"least {found.parameter}: {found.budget:.3g}"
         _draw_star(axes, found.budget, found.binding.limit, label, size=13)
         axes.set_xlim(budgets[0], budgets[-1])
@@ -363,8 +360,3 @@ def budget_curve(found: LeastBudget, *, title: str = "") -> ErrorCurve:
         axes.set_title(heading, loc="left", fontsize=10, fontweight="bold")
         figure.legend(loc="outside right upper")
     return ErrorCurve(table, figure)
-
-
-def _alike(values: Any, later: Sequence[Any], column: str = "error") -> int:
-    """How many of the later curves hide this one, which is drawn wider to be seen below them."""
-    return sum(bool(np.allclose(values, points[column], rtol=0.02)) for _, points in later)
