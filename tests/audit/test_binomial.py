@@ -29,14 +29,3 @@ def test_the_bounds_solve_the_binomial_tail(trials, data, level):
         assert scipy.stats.binom.sf(k - 1, trials, lower) == pytest.approx(level, rel=1e-6, abs=0)
     if k < trials:
         assert scipy.stats.binom.cdf(k, trials, upper) == pytest.approx(level, rel=1e-6, abs=0)
-
-
-@given(st.integers(1, 10**6), st.floats(1e-9, 0.5))
-def test_the_ends_are_closed_forms(trials, level):
-    # The upper bound p for 0 of n successes solves (1 - p)^n = level. The lower bound p for n of n
-    # successes solves p^n = level.
-    none, all_ = upper_bound(0, trials, level), lower_bound(trials, trials, level)
-    assert none == pytest.approx(-np.expm1(np.log(level) / trials), rel=1e-9, abs=0)
-    assert all_ == pytest.approx(np.exp(np.log(level) / trials), rel=1e-9, abs=0)
-    assert lower_bound(0, trials, level) == 0
-    assert upper_bound(trials, trials, level) == 1

@@ -8,7 +8,6 @@ import pytest
 from geomdp.audit import (
     Pair,
     audit,
-    audit_function,
     audit_noise,
     audit_pairs,
     repeat,
@@ -240,20 +239,6 @@ def test_the_smallest_violation_is_where_audits_begin_to_refute(claim, law):
     assert refuted[0] <= 2
     assert refuted[1] >= audits - 2
     assert smallest_violation(claim, trials=1) == math.inf
-
-
-@pytest.mark.statistical
-def test_a_function_of_records_is_audited_in_one_line():
-    noise = np.random.default_rng(0)
-    for scale, refuted in ((1.0, False), (0.5, True)):
-        found = audit_function(
-            lambda records, scale=scale: [len(records) + noise.laplace(0, scale), np.nan],
-            ["a"] * 5, ["a"] * 4, PureDP(1.0), trials=8000,
-        )  # fmt: skip
-        assert found.refuted is refuted
-        assert found.epsilon_lower_bound <= 1 / scale
-    with pytest.raises(ValueError, match="must have one shape, got"):
-        audit_function(np.array, [1, 2], [1], PureDP(1.0), trials=8)
 
 
 #: The noise is Laplace noise on one number, and the best event, {output < 0}, is known with its
