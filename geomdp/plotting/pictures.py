@@ -164,19 +164,14 @@ def hull_of(points: FloatArray) -> Outline:
     found = ConvexHull(flat)
     if hull.dimension == 2:
         return Outline(points[found.vertices], none, none[:, :2])
-    return _solid(points, found.simplices.astype(np.int64), found.equations[:, :3], flat, hull)
+    return _solid(points, found.simplices.astype(np.int64), found.equations[:, :3])
 
 
-def _solid(
-    points: FloatArray, faces: IntArray, normals: FloatArray, flat: FloatArray, hull: AffineHull
-) -> Outline:
+def _solid(points: FloatArray, faces: IntArray, normals: FloatArray) -> Outline:
     """The outline of a solid, with triangles oriented outwards and the edges where it bends."""
-    first, second, third = (flat[faces[:, i]] for i in range(3))
-    inward = np.einsum("tk,tk->t", np.cross(second - first, third - first), normals) < 0
+    first, second, third = (points[faces[:, i]] - points.mean(axis=0) for i in range(3))
+    inward = np.einsum("tk,tk->t", np.cross(second - first, third - first), first) < 0
     faces = np.where(inward[:, None], faces[:, ::-1], faces)
-    # The basis of the hull may be left-handed. Its coordinates then reverse all orientations.
-    if np.linalg.det(hull.basis) < 0:
-        faces = faces[:, ::-1]
     sides = np.sort(np.vstack([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
     owners = np.tile(np.arange(len(faces)), 3)
     order = np.lexsort((sides[:, 1], sides[:, 0]))
