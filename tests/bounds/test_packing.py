@@ -256,15 +256,6 @@ def test_the_search_ties_sets_of_several_records():
         assert found.value >= by_hand.value > 0
 
 
-def test_what_is_found_is_confirmed(tmp_path):
-    small = bounds.Effort(elements=64, pool=128, datasets=64, exchanges=16)
-    for W in (Prefixes(64), Histogram(4), SecondMoment(3), RandomSigns(20, 16, 1)):
-        bound = bounds.packing_search(W, epsilon=0.05, alpha=0.01, effort=small, rng=1)
-        path = tmp_path / "bound.json"
-        bound.certificate.save(path)  # type: ignore[union-attr]
-        assert bounds.check_certificate(path).records == bound.value
-
-
 def test_a_hopeless_search_says_why():
     with pytest.raises(bounds.SideConditionError, match="at least 3 data sets"):
         bounds.packing_search(Histogram(10), epsilon=1.0, alpha=0.9, rng=0)
