@@ -260,12 +260,11 @@ def test_files_in_hidden_folders_are_no_records(tmp_path):
 def test_counts_of_parts_add_up_to_the_counts_of_all_records():
     rng = np.random.default_rng(11)
     columns = [rng.integers(level, size=300) for level in (2, 3, 4)]
-    parts = [
+    first, rest, together = (
         Tallies.empty([2, 3, 4], [(0, 1), (1, 2)]).with_records([codes[rows] for codes in columns])
-        for rows in (slice(0, 120), slice(120, None))
-    ]
-    together = Tallies.empty([2, 3, 4], [(0, 1), (1, 2)]).with_records(columns)
-    added = parts[0] + parts[1]
+        for rows in (slice(0, 120), slice(120, None), slice(None))
+    )
+    added = first + rest
     assert added.count == 300
     for table, counts in together.cells.items():
         np.testing.assert_array_equal(added.cells[table], counts)

@@ -10,12 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geomdp.data import BooleanColumn, CategoricalColumn, NumericColumn, RealColumn, Schema, encode
-from geomdp.workloads import (
-    BooleanCube,
-    CategoricalProduct,
-    SymmetricCube,
-    UnitBall,
-)
+from geomdp.workloads import BooleanCube, CategoricalProduct, SymmetricCube, UnitBall
 from geomdp.workloads.universes import FiniteUniverse
 
 SCHEMA = Schema(
@@ -112,8 +107,7 @@ def test_numbers_are_read_from_text_to_the_last_bit():
     # would put a value into a wrong bin.
     schema = Schema((NumericColumn("x", (0, 0.3, 0.1 + 0.2, 1)),))
     texts = pd.DataFrame({"x": ["0.3", "0.30000000000000004", "0.29999999999999993", " 1e-1 "]})
-    codes = encode_all(texts, schema)[:, 0]
-    np.testing.assert_array_equal(codes, [1, 2, 0, 0])
+    assert encode_all(texts, schema).ravel().tolist() == [1, 2, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -129,12 +123,10 @@ def test_dtypes_make_no_difference_to_categories(values):
     assert encode_all(pd.DataFrame({"c": values}), schema).tolist() == [[2], [0]]
 
 
-@pytest.mark.parametrize(
-    "values", [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["true", "false"], ["TRUE", "False"]]
-)
-def test_spellings_of_booleans(values):
-    schema = Schema((BooleanColumn("b"),))
-    assert encode_all(pd.DataFrame({"b": values}), schema).tolist() == [[1], [0]]
+def test_spellings_of_booleans():
+    for values in ([True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["true", "f"], ["OUI", "Nein"]):
+        records = pd.DataFrame({"b": values})
+        assert encode_all(records, Schema((BooleanColumn("b"),))).tolist() == [[1], [0]]
 
 
 def test_equal_objects_of_different_meaning_are_kept_apart():
@@ -169,11 +161,10 @@ GOOD = {"region": "north", "smoker": "true", "age": "30", "income": "5"}
     ],
 )
 def test_errors_name_row_and_column_and_not_the_value(column, value, wanted):
-    schema = WHOLE.select([column])
     good = pd.DataFrame([GOOD] * 3)
     bad = pd.DataFrame([GOOD, GOOD | {column: value}, GOOD | {column: value}])
     with pytest.raises(ValueError, match=f"must be {wanted}: row 4, column '{column}'") as error:
-        list(encode(iter([good, bad]), schema, schema.universe()))
+        encode_all(iter([good, bad]), WHOLE.select([column]))
     assert SECRET not in str(error.value)
     assert error.value.__cause__ is None
 
@@ -183,25 +174,20 @@ def test_errors_name_row_and_column_and_not_the_value(column, value, wanted):
     [(FRAME.drop(columns="age"), 0), (pd.DataFrame([[1, 2]], columns=["age", "age"]), 2)],
 )
 def test_a_column_must_be_there_once(frame, times):
-    schema = SCHEMA.select(["age"])
     with pytest.raises(ValueError, match=f"the column 'age' once, got {times} times"):
-        list(encode(frame, schema, schema.universe()))
+        encode_all(frame, SCHEMA.select(["age"]))
 
 
 def test_records_must_be_frames():
     with pytest.raises(ValueError, match="records must be DataFrames, got ndarray"):
-        list(encode([np.zeros((2, 3))], SCHEMA, SCHEMA.universe()))
+        encode_all([np.zeros((2, 3))], SCHEMA)
 
 
 @pytest.mark.parametrize(
     ("schema", "universe", "message"),
     [
         (SCHEMA, CategoricalProduct({"region": 3, "z": 2}), "no column 'z'"),
-        (
-            SCHEMA,
-            CategoricalProduct({"region": 4}),
-            "'region' must have 4 levels, the schema has 3",
-        ),
+        (SCHEMA, CategoricalProduct({"region": 4}), "must have 4 levels, the schema has 3"),
         (WHOLE, CategoricalProduct({"income": 4}), "'income' must be discrete .*, but it is real"),
         (SCHEMA, BooleanCube(3), "'region' must have 2 levels, the schema has 3"),
         (SCHEMA, BooleanCube(2), "one dimension per column of the schema, which has 3"),

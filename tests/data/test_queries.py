@@ -185,13 +185,12 @@ def test_a_query_that_finds_types_from_names_of_folders_is_refused(folder, sql):
 
 def test_a_view_of_divided_files_takes_names_as_texts(folder):
     add_folder("-0")
-    with duckdb.connect("v.duckdb") as connection:
-        connection.execute(f"CREATE VIEW v AS {AS_TEXTS[0]}")
+    for name, sql in (("v", AS_TEXTS[0]), ("w", FOUND_FROM_NAMES[0])):
+        with duckdb.connect(f"{name}.duckdb") as connection:
+            connection.execute(f"CREATE VIEW {name} AS {sql}")
     assert codes("FROM v", "v.duckdb") == [3 + NAMES.index("-0")]
-    with duckdb.connect("v.duckdb") as connection:
-        connection.execute(f"CREATE VIEW w AS {FOUND_FROM_NAMES[0]}")
     with pytest.raises(ValueError, match="names of folders, such as age=7"):
-        codes("FROM w", "v.duckdb")
+        codes("FROM w", "w.duckdb")
 
 
 # --- errors of failed reads say what failed and where, and never quote a value ------------------
@@ -253,8 +252,6 @@ def test_a_malformed_row_late_in_a_large_file_is_named_without_its_values(tmp_pa
 
 # --- records that do not fit into memory are written to a folder of this user -------------------
 
-SETTING = "SELECT current_setting('temp_directory') AS x"
-
 
 def run_program(program, folder, **environment):
     """Run a Python program in a folder; return what it printed."""
@@ -269,7 +266,8 @@ def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
     assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
     duckdb.connect("records.duckdb").close()
     for database in (None, "records.duckdb"):
-        (chunk,) = Query(SETTING, database).chunks(["x"])
+        setting = Query("SELECT current_setting('temp_directory') AS x", database)
+        (chunk,) = setting.chunks(["x"])
         assert chunk["x"].to_pylist() == [folder]
 
 
@@ -283,7 +281,8 @@ def test_a_forked_process_does_not_delete_the_folder_of_its_parent(tmp_path):
         "_, status = os.waitpid(child, 0)\n"
         "print(status, folder.is_dir())\n"
     )
-    assert run_program(program, tmp_path) == ["0", "True"]
+    assert run_program(program, tmp_path, TMPDIR=str(tmp_path)) == ["0", "True"]
+    assert not [*tmp_path.iterdir()]  # the parent deletes it at its end
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

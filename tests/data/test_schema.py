@@ -316,14 +316,6 @@ def test_what_cannot_be_drafted_is_refused(tmp_path, content, message):
     assert "secret" not in str(error.value)
 
 
-def test_a_column_is_boolean_only_if_every_chunk_is(tmp_path):
-    """Texts stop being kept above `max_categories`, but not while all of them are boolean."""
-    (tmp_path / "r.csv").write_text("a,b\n0,0\n1,1\n2.5,true\n3,FALSE\n")
-    schema = infer_schema(tmp_path / "r.csv", max_categories=1, bins=2, rows=2).schema
-    assert schema.column("a").edges == (0, 2, 4)
-    assert isinstance(schema.column("b"), BooleanColumn)
-
-
 @pytest.mark.parametrize("value", ["secret\x1b[2J", "secret\u202e", "secret\u2028", "secret\x00"])
 def test_values_with_control_characters_are_not_drafted_and_not_quoted(tmp_path, value):
     pd.DataFrame({"a": ["x", value]}).to_parquet(tmp_path / "r.parquet")
@@ -357,6 +349,7 @@ MESSY = {
     "commas in thousands": (["1,234", "2,999.5", "999"], NumericColumn(
         "a", (0, 2000, 4000), thousands=",")),
     "words": (["yes", "N", "", "No", "TRUE"], BooleanColumn("a", missing=True)),
+    "truth in the first chunk": (["0", "1", "2.5", "3"], NumericColumn("a", (0, 2, 4))),
     "oui": (["oui", "non", "NA"], BooleanColumn("a", missing_texts=("NA",))),
     "blanks and case": (["ENT", "surgery ", "Surgery"], CategoricalColumn(
         "a", ("ENT", "Surgery"), loose=True)),

@@ -38,6 +38,14 @@ def claim(privacy: Privacy, sampler: SamplerStatus | None = None) -> Guarantee:
     return Guarantee(privacy, Adjacency.REPLACE_ONE, sampler or Exact())
 
 
+def spent(path: Path, *epsilons: float) -> Ledger:
+    """A ledger of 1-DP in a file, with spends called 0, 1, ..."""
+    ledger = Ledger(PureDP(1.0), path=path)
+    for i, epsilon in enumerate(epsilons):
+        ledger.spend(claim(PureDP(epsilon)), str(i))
+    return ledger
+
+
 def test_pure_spends_add_up_to_exactly_the_budget() -> None:
     ledger = Ledger(PureDP(1.0))
     for i in range(10):
@@ -173,8 +181,7 @@ def test_two_processes_create_and_share_one_budget(tmp_path: Path) -> None:
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     """A ledger file that lost its content must not give a new budget. No new ledger is empty."""
     path = tmp_path / "budget.ledger"
-    with Ledger(PureDP(1.0), path=path) as ledger:
-        ledger.spend(claim(PureDP(0.9)), "x")
+    spent(path, 0.9).close()
     path.write_bytes(b"")
     with pytest.raises(ValueError, match="is empty: a ledger is never empty"):
         Ledger(PureDP(1.0), path=path)
@@ -239,9 +246,7 @@ def overspends(path: Path) -> bool:
 def test_no_flipped_bit_lets_more_be_spent(tmp_path: Path, every: int) -> None:
     """Flip, one at a time, all bits of bytes that are not 0, or every eleventh of these bits."""
     path = tmp_path / "budget.ledger"
-    with Ledger(PureDP(1.0), path=path) as ledger:
-        for label in ("first", "second"):
-            ledger.spend(claim(PureDP(0.4)), label)
+    spent(path, 0.4, 0.4).close()
     content = path.read_bytes()
     places = [8 * byte + bit for byte, value in enumerate(content) if value for bit in range(8)]
     for place in places[::every]:
@@ -265,9 +270,7 @@ def test_no_flipped_bit_lets_more_be_spent(tmp_path: Path, every: int) -> None:
 )
 def test_lost_and_moved_spends_are_noticed(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "budget.ledger"
-    with Ledger(PureDP(1.0), path=path) as ledger:
-        for label in ("first", "second"):
-            ledger.spend(claim(PureDP(0.4)), label)
+    with spent(path, 0.4, 0.4) as ledger:
         edit(path, statement.format(table="entries"))
         with pytest.raises((ValueError, OSError), match=r"damaged|no such table"):
             ledger.spend(claim(PureDP(0.1)), "open since before")
@@ -288,8 +291,7 @@ def test_an_older_copy_is_noticed_by_a_process_that_read_the_newer_one(tmp_path:
 
 def test_repr_names_budget_spends_and_place(tmp_path: Path) -> None:
     path = tmp_path / "budget.ledger"
-    with Ledger(PureDP(1.0), path=path) as ledger:
-        ledger.spend(claim(PureDP(0.5)), "x")
+    with spent(path, 0.5) as ledger:
         assert repr(ledger) == f"Ledger(1-DP, replace-one: 1 spend so far, {path})"
     assert repr(Ledger(ZCDP(0.5))) == "Ledger(0.5-zCDP, replace-one: 0 spends so far, in memory)"
 
@@ -316,8 +318,7 @@ def edit(path: Path, statement: str) -> None:
 
 def test_altered_entries_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "budget.ledger"
-    with Ledger(PureDP(1.0), path=path) as ledger:
-        ledger.spend(claim(PureDP(0.5)), "x")
+    spent(path, 0.5).close()
     edit(path, "UPDATE entries SET content = replace(content, '0.5', '0.1')")
     with pytest.raises(ValueError, match="is damaged: entry 2 is not as it was written"):
         Ledger(PureDP(1.0), path=path)

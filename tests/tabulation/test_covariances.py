@@ -58,10 +58,9 @@ def test_covariances_that_are_refused(people, options, message):
 
 
 def test_a_ledger_refuses_before_records_are_read(tmp_path):
+    ledger = gd.Ledger(gd.PureDP(1.0))
     with pytest.raises(gd.BudgetExhausted):
-        covariance(
-            tmp_path / "absent.csv", BOUNDED, privacy=PRECISE, ledger=gd.Ledger(gd.PureDP(1.0))
-        )
+        covariance(tmp_path / "absent.csv", BOUNDED, privacy=PRECISE, ledger=ledger)
 
 
 # --- regression -----------------------------------------------------------------------------------

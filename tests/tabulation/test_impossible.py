@@ -199,9 +199,8 @@ def test_the_projection_is_the_nearest_point(adjacency, asked):
     vertices = np.array([as_asked(task, r)[task.possible.live] for r in every_record()])
     hull = np.linalg.matrix_rank(vertices - (vertices[0] if adjacency is REPLACE else 0))
     assert polytope.dimension == hull
-    noisy = vertices[:20].mean(axis=0) + np.random.default_rng(0).laplace(
-        0, 0.05, vertices.shape[1]
-    )
+    noise = np.random.default_rng(0).laplace(0, 0.05, vertices.shape[1])
+    noisy = vertices[:20].mean(axis=0) + noise
     point = polytope.nearest(noisy).answers
     assert (point >= 0).all()
     assert ((vertices - point) @ (noisy - point)).max() < 1e-9

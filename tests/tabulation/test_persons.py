@@ -30,13 +30,8 @@ KINDS = (PureDP, ZCDP, lambda loss: ApproxDP(loss, 1e-6))
 
 def frame(rows):
     """Two others, and a person with `rows` equal rows."""
-    return pd.DataFrame(
-        {
-            "id": ["p", "q", "q", *["r"] * rows],
-            "a": ["y", "y", "y", *["x"] * rows],
-            "b": [True, False, True, *[True] * rows],
-        }
-    )
+    names, a = ["p", "q", "q", *"r" * rows], ["y", "y", "y", *"x" * rows]
+    return pd.DataFrame({"id": names, "a": a, "b": [True, False, True, *[True] * rows]})
 
 
 # The price: privacy of one of k rows, from privacy of the person.
@@ -168,16 +163,12 @@ def test_nothing_is_paid_for_wrong_arguments():
     asked = {"workload": "marginals:1", "epsilon": 1.0, "ledger": ledger}
     nameless = frame(3).assign(id=[None, *"qqrrr"])
     for records, wrong, message in (
-        (frame(3), {**PERSONS, "max_rows_per_person": 0}, "max_rows_per_person must be"),
-        (
-            frame(3),
-            {**PERSONS, "person": "a", "max_rows_per_person": 1, "ledger": of_a},
-            "person must be no column",
-        ),
-        (nameless, {**PERSONS, "max_rows_per_person": 1}, "row 0, column 'id'"),
+        (frame(3), {"max_rows_per_person": 0}, "max_rows_per_person must be"),
+        (frame(3), {"person": "a", "ledger": of_a}, "person must be no column"),
+        (nameless, {}, "row 0, column 'id'"),
     ):
         with pytest.raises(ValueError, match=message):
-            gd.release(records, SCHEMA, **{**asked, **wrong})
+            gd.release(records, SCHEMA, **asked | PERSONS | {"max_rows_per_person": 1} | wrong)
     with pytest.raises(ValueError, match="needs add/remove"):
         gd.release(frame(3), SCHEMA, "marginals:1", epsilon=1.0, person="id", max_rows_per_person=1)
     assert ledger.spends() == []
