@@ -89,6 +89,7 @@ def test_a_seeded_release_claims_nothing():
     assert guarantee.to_dict()["statement"] == "seeded: no privacy claim"
     assert repr(guarantee) == "Guarantee(1-DP, replace-one, exact sampler, seeded)"
     assert guarantee.arithmetic == FLOAT64_CAVEAT  # it does not say that noise is rounded
+    assert "made larger by a proved slack of 1e-06;" in rounded_arithmetic(8, 1e-6)
 
 
 def test_the_record_is_json():

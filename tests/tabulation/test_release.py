@@ -112,6 +112,10 @@ def test_a_flag_marks_answers_whose_interval_reaches_further_than_a_share_of_the
     tidy = result.to_frame(0.5, flag_above=0.3)  # the flag is for 95%, whatever is shown
     np.testing.assert_array_equal(tidy.flag == "wide", result.flagged(0.3))
     assert set(tidy.flag) == {"wide", ""}
+    asked["privacy"] = gd.ZCDP(1e-6)
+    cut = gd.release(frame, SCHEMA, "marginals:2", projected=True, **asked)
+    assert (cut.answers == 0).any()
+    assert cut.flagged()[cut.answers == 0].all()
     with pytest.raises(ValueError, match="flag_above must be a finite number above 0, got 0"):
         result.flagged(0)
 
