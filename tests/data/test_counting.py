@@ -58,8 +58,10 @@ def records():
     return frame()
 
 
-def sources(records, folder):
+@pytest.fixture(scope="module")
+def everywhere(records, tmp_path_factory):
     """The same records in eight kinds of source."""
+    folder = tmp_path_factory.mktemp("records")
     records.to_parquet(folder / "one.parquet")
     text = records.astype({"size": "Int64"})
     text.to_csv(folder / "one.csv", index=False)
@@ -78,11 +80,6 @@ def sources(records, folder):
         "polars": pl.from_pandas(records),
         "query": Query(f"SELECT * FROM '{folder}/one.parquet' ORDER BY code"),
     }
-
-
-@pytest.fixture(scope="module")
-def everywhere(records, tmp_path_factory):
-    return sources(records, tmp_path_factory.mktemp("records"))
 
 
 def ways(k):

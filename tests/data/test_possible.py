@@ -117,6 +117,15 @@ def test_columns_without_a_possible_combination_are_refused_when_they_are_used()
         gd.release(frame, schema, [("smoker", "daily")], epsilon=1.0)
 
 
+def combinations(labels, names, patterns):
+    """The combinations of codes of columns that match no pattern."""
+    return [
+        codes
+        for codes in itertools.product(*(range(len(labels[name])) for name in names))
+        if not any(all(labels[n][codes[names.index(n)]] in own for n, own in p) for p in patterns)
+    ]
+
+
 @pytest.mark.parametrize("all_linked", [True, False])
 def test_joined_columns_have_the_possible_combinations(all_linked):
     """Random patterns, against a list of all combinations."""
@@ -128,30 +137,18 @@ def test_joined_columns_have_the_possible_combinations(all_linked):
             names = sorted(rng.choice(list("abcd"), rng.integers(2, 4), replace=False))
             own = ((n, tuple(rng.permutation(labels[n])[: rng.integers(1, 3)])) for n in names)
             patterns.append(tuple(own))
-        tables = possible.forbidden(patterns, labels)
-        every = [
-            dict(zip(labels, levels, strict=True))
-            for levels in itertools.product(*labels.values())
-            if not any(all(dict(zip(labels, levels, strict=True))[n] in own for n, own in p)
-                       for p in patterns)
-        ]  # fmt: skip
-        if not every:
+        if not combinations(labels, [*labels], patterns):
             continue
+        tables = possible.forbidden(patterns, labels)
         joined = possible.joined_columns(labels, tables, all_linked=all_linked)
         assert sorted(name for column in joined for name in column.names) == list("abcd")
         for column in joined:
             inside = [p for p in patterns if {*dict(p)} <= {*column.names}]
-            expected = [
-                codes
-                for codes in itertools.product(*(range(len(labels[n])) for n in column.names))
-                if not any(all(labels[n][codes[column.names.index(n)]] in own for n, own in p)
-                           for p in inside)
-            ]  # fmt: skip
+            expected = combinations(labels, column.names, inside)
             assert list(map(tuple, column.codes.tolist())) == expected
             if all_linked:
-                assert len(inside) + sum({*dict(p)}.isdisjoint(column.names) for p in patterns) == (
-                    len(patterns)
-                )
+                apart = [p for p in patterns if {*dict(p)}.isdisjoint(column.names)]
+                assert len(inside) + len(apart) == len(patterns)
             elif len(column.names) > 1:
                 assert len(expected) - 1 <= sum(len(labels[n]) - 1 for n in column.names)
 

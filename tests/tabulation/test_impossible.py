@@ -105,13 +105,12 @@ def test_each_table_is_summed_from_the_smallest_that_has_its_columns():
 @pytest.mark.parametrize(
     "asked", [QUESTIONS["pairs"], QUESTIONS["chosen"]], ids=["pairs", "chosen"]
 )
-@pytest.mark.parametrize("form", ["fitted", "projected", "unbiased", "integers"])
+@pytest.mark.parametrize("form", ["", "projected", "unbiased", "integers"])
 def test_impossible_cells_are_0_and_refined_tables_agree(adjacency, privacy, asked, form):
     records = frame(np.random.default_rng(4), 300)
     kind = gd.mechanisms.Laplace if privacy is PURE else gd.mechanisms.ResidualGaussian
-    given = {} if form == "fitted" else {form: True}
-    found = gd.release(records, SCHEMA, asked, privacy=privacy, n=300, adjacency=adjacency,
-                       mechanism=kind, rng=0, **given)  # fmt: skip
+    given = {"privacy": privacy, "n": 300, "adjacency": adjacency, "mechanism": kind, "rng": 0}
+    found = gd.release(records, SCHEMA, asked, **given, **{form: True} if form else {})
     live = found.task.possible.live
     for values in (found.answers, found.unbiased, found.noise_std, *found.interval()):
         assert values.shape == live.shape
@@ -175,17 +174,16 @@ def test_a_question_that_skips_many_costs_nothing():
     (gate, *_) = task.possible.model.columns.values()
     assert len(gate.codes) == 1 + 3**4
     rng = np.random.default_rng(0)
-    visited = rng.integers(0, 2, 200).astype(bool)
+    visited, sex = rng.integers(0, 2, (2, 200)) > 0
     answers = {f"q{i}": np.where(visited, rng.choice(list("abc"), 200), "none") for i in range(4)}
-    records = pd.DataFrame({"visited": visited, **answers, "sex": rng.integers(0, 2, 200) > 0})
-    for given in ({}, {"projected": True}, {"unbiased": True}):
-        found = gd.release(records, GATED, "marginals:2", epsilon=1.0, rng=0,
-                           mechanism=gd.mechanisms.Laplace, **given)  # fmt: skip
+    records = pd.DataFrame({"visited": visited, **answers, "sex": sex})
+    asked = {"epsilon": 1.0, "rng": 0, "mechanism": gd.mechanisms.Laplace}
+    for projected in (False, True):
+        found = gd.release(records, GATED, "marginals:2", projected=projected, **asked)
         assert found.tables["q0", "q1"].loc["none", "a":].to_list() == [0, 0, 0]
         assert found.tables["visited", "q1"].loc["true", "none"] == 0
-        if not given.get("unbiased"):
-            alone = found.tables["q0", "q1"].loc["none", "none"]
-            assert alone == pytest.approx(found.tables["visited", "q2"].loc["false", "none"])
+        alone = found.tables["q0", "q1"].loc["none", "none"]
+        assert alone == pytest.approx(found.tables["visited", "q2"].loc["false", "none"])
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
