@@ -82,10 +82,8 @@ def test_what_a_killed_worker_had_counted_is_counted_again(frame, expected, tmp_
 
     parts = [dask.delayed(partition)(number) for number in range(6)]
     divided = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**two) as cluster, Client(cluster) as client:
         counted = count_records(source_of(divided), SCHEMA, WORKLOAD, client=client)
     assert (tmp_path / "died").exists()
     assert counted.totals(WORKLOAD).sums.tolist() == expected

@@ -99,10 +99,8 @@ def test_weighted_tables_agree(frame, projected, form):
 
 
 def test_under_add_remove_totals_are_not_forced(frame):
-    result = gd.release(
-        frame, SCHEMA, "marginals:1", epsilon=50.0, mechanism=Laplace, rng=0,
-        n=2 * N, adjacency=gd.Adjacency.ADD_REMOVE,
-    )  # fmt: skip
+    asked = FEW | {"epsilon": 50.0, "n": 2 * N, "adjacency": gd.Adjacency.ADD_REMOVE}
+    result = gd.release(frame, SCHEMA, "marginals:1", **asked)
     assert result.form is Form.NON_NEGATIVE
     assert result.answers.min() >= 0
     assert result.tables[("region",)].sum() == pytest.approx(0.5, abs=0.05)

@@ -197,10 +197,8 @@ def test_the_estimate_is_steins_formula(prior, kappa, monkeypatch):
         return fit(fits._joint, noisy, tau, scores_of(noisy), np.zeros_like(noisy), 1e-25)
 
     model, offset = solved(y), scores_of(y)
-    slopes = [
-        draw @ (solved(y + 1e-4 * draw).answers - model.answers) / 1e-4 for draw in fits._draws
-    ]
-    freedom = np.sum(slopes) / np.sum(fits._draws**2)
+    moved = [solved(y + 1e-4 * draw).answers - model.answers for draw in fits._draws]
+    freedom = np.sum(fits._draws * moved) / 1e-4 / np.sum(fits._draws**2)
     moves = [(scores_of(y + 1e-4 * draw) - offset) / 1e-4 for draw in fits._draws]
     for has_matrices in (True, False):
         monkeypatch.setattr(fits._joint, "_has_matrices", has_matrices)
@@ -333,9 +331,8 @@ def test_whole_noise_that_no_public_draw_shows_leaves_a_projection():
     """Nothing that fails may come after a release is paid."""
     schema, ledger = gd.data.Schema.from_dict({"smoker": bool}), gd.Ledger(gd.PureDP(10.0))
     frame = pd.DataFrame({"smoker": [True] * 3 + [False] * 5})
-    found = gd.release(
-        frame, schema, "marginals:1", epsilon=10.0, mechanism=gd.mechanisms.Geometric, ledger=ledger
-    )
+    asked = {"epsilon": 10.0, "mechanism": gd.mechanisms.Geometric, "ledger": ledger}
+    found = gd.release(frame, schema, "marginals:1", **asked)
     assert found.form is not Form.FITTED
     assert found.answers.sum() == pytest.approx(1.0)
     assert len(ledger.spends()) == 1

@@ -77,9 +77,8 @@ def test_noise_grows_by_the_number_of_rows(build):
 def test_a_release_says_whom_it_protects():
     row = gd.release(frame(3), SCHEMA, "marginals:1", epsilon=1.0)
     assert str(row.guarantee).startswith("1-DP, replace-one; protects a row; noise")
-    person = gd.release(
-        frame(3), SCHEMA, "marginals:1", epsilon=1.0, **PERSONS, max_rows_per_person=3
-    )
+    asked = {"epsilon": 1.0, "max_rows_per_person": 3, **PERSONS}
+    person = gd.release(frame(3), SCHEMA, "marginals:1", **asked)
     said = "1-DP, add/remove; protects a person, of whom at most 3 rows are counted, by the column"
     assert str(person.guarantee).startswith(said)
     assert "of a person, of whom at most 3 rows are counted" in repr(person.guarantee)
@@ -127,10 +126,9 @@ def test_a_ledger_of_persons_takes_no_claims_for_rows(tmp_path):
     with Ledger(PureDP(2.0), adjacency=Adjacency.ADD_REMOVE, person="id", path=path) as ledger:
         gd.release(frame(3), SCHEMA, **persons, ledger=ledger)
         assert ledger.left()["epsilon"] == pytest.approx(1.0)
+        of_rows = {**asked, "adjacency": Adjacency.ADD_REMOVE, "n": 8}
         with pytest.raises(ValueError, match=r"of a person by the column id, got add/remove$"):
-            gd.release(
-                frame(3), SCHEMA, **asked, adjacency=Adjacency.ADD_REMOVE, n=8, ledger=ledger
-            )
+            gd.release(frame(3), SCHEMA, **of_rows, ledger=ledger)
     with Ledger.existing(path) as ledger:
         assert ledger.adjacency is Adjacency.ADD_REMOVE
         assert "add/remove of a person" in repr(ledger)
@@ -190,9 +188,8 @@ def test_budgets_of_persons(target, build, power):
     )
     assert (single.budget, single.impossible.budget) == (row.budget, row.impossible.budget)
     assert found.budget == pytest.approx(k**power * row.budget, rel=0.02)
-    assert found.mechanism.guarantee.for_persons(k).privacy.parameters() == pytest.approx(
-        found.privacy.parameters(), rel=1e-12
-    )
+    proved = found.mechanism.guarantee.for_persons(k).privacy
+    assert proved.parameters() == pytest.approx(found.privacy.parameters(), rel=1e-12)
     assert row.impossible.budget < found.impossible.budget < found.budget
 
 

@@ -45,9 +45,8 @@ def test_means_are_those_of_the_records_with_a_number(frame):
     known = frame[frame.visits.isin([0, 1, 2, 5])]
     by_ward = known.visits.astype(int).groupby(known.ward).agg(["count", "sum", "mean"])
     rows = found[found.column == "visits"].set_index("ward")
-    np.testing.assert_allclose(
-        rows.loc[["ENT", "surgery"], ["count", "total", "mean"]], by_ward, rtol=1e-4
-    )
+    known = rows.loc[["ENT", "surgery"], ["count", "total", "mean"]]
+    np.testing.assert_allclose(known, by_ward, rtol=1e-4)
     assert rows.loc["empty", ["mean", "low", "high"]].isna().all()
     smoker = found[found.column == "smoker"].iloc[0]
     assert smoker["mean"] == pytest.approx(frame.smoker.dropna().astype(int).mean(), abs=1e-4)
@@ -125,9 +124,7 @@ def test_a_public_total_moves_no_quantile_by_rounding():
 def test_intervals_are_the_extremes_over_the_box_of_count_and_total():
     rng = np.random.default_rng(6)
     levels = ["[-10, 0)", "[0, 30)", "[30, 60]"]  # with the centres -5, 15 and 45
-    least = rng.uniform(0.1, 50, (1, 400)) * np.concatenate(
-        [np.ones((1, 400)), rng.uniform(-1, 1, (1, 400))]
-    )
+    least = rng.uniform(0.1, 50, 400) * np.stack([np.ones(400), rng.uniform(-1, 1, 400)])
     most = least + rng.uniform(0, 20, (2, 400))
     answers = rng.uniform(least, most)
     numbers = ways.numbers_of(levels, least, most, answers)
@@ -253,21 +250,13 @@ AGED = gd.data.Schema.from_dict({"region": ["north", "south"], "smoker": bool, "
 @pytest.fixture(scope="module")
 def aged():
     rng = np.random.default_rng(1)
-    return pd.DataFrame(
-        {
-            "region": rng.choice(["north", "south"], 300),
-            "smoker": rng.integers(0, 2, 300).astype(bool),
-            "age": rng.choice(AGES, 300),
-        }
-    )
-
-
-def released(aged, workload):
-    return gd.release(aged, AGED, workload, privacy=PRECISE, mechanism=ResidualGaussian)
+    regions, smokers = rng.choice(["north", "south"], 300), rng.integers(0, 2, 300).astype(bool)
+    return pd.DataFrame({"region": regions, "smoker": smokers, "age": rng.choice(AGES, 300)})
 
 
 def test_all_tables_of_two_columns_with_ranges(aged):
-    result = released(aged, "marginals:2,age[ranges]")
+    asked = {"privacy": PRECISE, "mechanism": ResidualGaussian}
+    result = gd.release(aged, AGED, "marginals:2,age[ranges]", **asked)
     shares = dict(zip(result.task.labels, result.answers, strict=True))
     assert len(shares) == 2 * 2 + 2 * 10 + 2 * 10
     some = (aged.smoker & aged.age.between(20, 30)).mean()
@@ -313,9 +302,8 @@ def test_products_and_tables_are_mixed_with_weights(aged):
     assert [table.columns for table in task.products] == [
         ("age",), ("region", "smoker"), ("region", "age")]  # fmt: skip
     assert task.weights.tolist() == [1] * 4 + [2] * 4 + [4] * 8
-    result = gd.release(
-        aged, AGED, asked, weights=[1, 2, 4], privacy=PRECISE, mechanism=ResidualGaussian
-    )
+    given = {"weights": [1, 2, 4], "privacy": PRECISE, "mechanism": ResidualGaussian}
+    result = gd.release(aged, AGED, asked, **given)
     both = ((aged.region == "south") & (aged.age <= 30)).mean()
     assert result.tables["region", "age"].loc["south", "<=30"] == pytest.approx(both, abs=1e-4)
     assert result.tables[("age",)]["<=20"] == pytest.approx((aged.age <= 20).mean(), abs=1e-4)
