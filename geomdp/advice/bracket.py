@@ -357,16 +357,6 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
         return error_limit(metric, mechanism.with_n(n)).value <= alpha
 
     high = 1
-    if isinstance(mechanism, AdditiveMechanism):
-        # Without rounding of answers, the error for n records is that for 1 record divided by n.
-        # The factor 1 - 1e-12 makes up for rounding errors, so the result may be too small.
-        exact = error_limit(metric, mechanism.with_n(1)).value / alpha
-        if not exact <= MOST_RECORDS:
-            return None
-        high = max(1, math.ceil(exact * (1 - 1e-12)))
-        for n in (high, high + 1):
-            if enough(n):
-                return n
     while not enough(high):
         high *= 2
         if high > MOST_RECORDS:

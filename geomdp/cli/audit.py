@@ -72,7 +72,7 @@ NO_CLASSIFIER = (
 _option = options("""
 Privacy:
 --mechanism NAME  The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for several
-    mechanisms. By default, the first are audited, so many that it mostly takes less than 20 s.
+    mechanisms. By default, the first ones are audited, mostly in less than 20 s.
 --all  Audit all mechanisms that apply. This can take minutes.
 Result:
 --trials T  Number of outputs drawn on each of two neighbouring tables. Half of them are used to

@@ -38,6 +38,7 @@ STANDARD: list[Workload] = [
     Ranges(6),
     Marginals(6, 1),
     Marginals(5, 2),
+    Marginals(3, 2),  # for so few columns, some constructions of packings find no code
     MarginalTables([2, 3, 2], 2),
     Parities(5, 2),
     RandomSigns(5, 16, 0),
@@ -75,8 +76,10 @@ def test_both_sides_carry_their_proof(workload, tmp_path, monkeypatch):
     assert error_limit(bounds.MeanL2(), fewer).value > alpha
 
 
-@pytest.mark.parametrize("privacy", [ZCDP(0.125), ApproxDP(0.5, 1e-6)], ids=str)
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+@pytest.mark.parametrize(("privacy", "metric"), [
+    (ZCDP(0.125), bounds.MeanL2()), (ApproxDP(0.5, 1e-6), bounds.RMS()),
+    (ZCDP(0.125), bounds.WorstCase()),
+], ids=str)  # fmt: skip
 def test_weaker_guarantees_need_no_more_records(privacy, metric, monkeypatch):
     """0.5-DP implies both guarantees, so their bounds are at most the bounds for 0.5-DP."""
     few_mechanisms(monkeypatch)

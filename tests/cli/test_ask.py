@@ -230,6 +230,7 @@ ABOVE = "--technique above-threshold --threshold 0"
     ("flags", "message"),
     [
         ("--technique online", "--technique online needs --questions"),
+        ("--technique online --questions 3", "--alpha must be given"),
         ("--technique sparse --threshold 0", "--technique sparse needs --cutoff"),
         (f"{ABOVE} --cutoff 2", "--technique above-threshold does not take --cutoff"),
         (f"{ABOVE} --alpha 1", "--technique above-threshold does not take --alpha"),

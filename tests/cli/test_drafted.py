@@ -327,19 +327,6 @@ def test_commands_ask_for_a_flag_above_ten(run, command):
     run(*command, "--epsilon", "11", "--epsilon-above-10").ok()
 
 
-# --- ask ------------------------------------------------------------------------------------------
-
-
-def test_ask_names_the_option_that_it_needs(run):
-    write(PUBLIC)
-    Path("q.txt").write_text("smoker=daily\n")
-    command = [*ASK, "--technique", "online", "--questions", "3", "--epsilon", "1"]
-    code, _, err = run(*command)
-    assert (code, "error: --alpha must be given" in err) == (2, True)
-    code, out, _ = run(*command, "--alpha", "0.3")
-    assert (code, out.startswith("smoker=daily")) == (0, True)
-
-
 def test_codes_and_counts_of_a_drafted_schema_are_refused():
     """A mechanism that gets codes or counts cannot see the mark, so there are none."""
     workload = gd.workloads.MarginalTables(DRAFTED.levels, 1)

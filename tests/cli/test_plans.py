@@ -237,15 +237,6 @@ def test_the_certificate_passes_the_check(brackets):
     assert brackets("check-bound", "lower.json").code == 0
 
 
-def test_brackets_of_conjunctions_of_two_of_three_bits(brackets):
-    """For so few columns, some constructions of packings find no code and do not apply."""
-    three = Schema.from_dict(dict.fromkeys(("smoker", "retired", "veteran"), bool))
-    Path("three.json").write_text(three.to_json())
-    asked = ["--workload", "conjunctions:2", "--epsilon", "1", "--alpha", "0.05"]
-    result = brackets("bracket", "--schema", "three.json", *asked)
-    assert re.search(r"records\s+more than \d+, at most \d+", result.out), result.err
-
-
 @pytest.mark.parametrize(
     ("flags", "shown"),
     [("--rho 0.5", "0.5-zCDP"), ("--epsilon 1 --delta 1e-6", "(1, 1e-06)-DP")],

@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -142,7 +143,7 @@ PAID = f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --epsilon 1 --out
 
 
 @pytest.mark.parametrize("writes", [0, 1])
-def test_a_full_disk_costs_nothing_or_no_summary(run, monkeypatch, writes):
+def test_a_full_disk_costs_nothing_or_no_summary(run, monkeypatch, tmp_path, writes):
     """The disk is full before the room for the summary is taken, or after it is paid."""
     sync, left = os.fsync, list(range(writes))
 
@@ -153,6 +154,7 @@ def test_a_full_disk_costs_nothing_or_no_summary(run, monkeypatch, writes):
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", limited)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code, out, err = run(f"{PAID} --budget epsilon=1")
     assert (code, len(err.splitlines())) == (2, 1)
     assert "geomdp: error: s.npz: No space left on device" in err

@@ -256,28 +256,6 @@ def test_hostile_schemas_are_refused_or_written_safely(call):
     assert len(claims) > half - 4  # a mark of byte order at the start of a line is refused
 
 
-def test_a_hostile_path_is_shown(call):
-    code, _, err = call("ledger", "x\x1b[2J\nforged\udcff")
-    assert code == 2
-    assert "x\\u001b[2J forged\\udcff" in err
-    assert len(err.splitlines()) == 1
-
-
-def test_an_error_is_wrapped_between_words_on_a_terminal(monkeypatch, capsys):
-    message = " ".join(f"word{number:03}" for number in range(60))
-    for terminal in (False, True):
-        if terminal:
-            monkeypatch.setenv("FORCE_COLOR", "1")
-            monkeypatch.setenv("COLUMNS", "80")
-        with pytest.raises(SystemExit):
-            run_reporting_errors(partial(refuse, message))
-        lines = capsys.readouterr().err.splitlines()
-        assert all(len(line.rstrip()) <= 80 for line in lines) or not terminal
-        assert (len(lines) > 1) is terminal
-        words = " ".join(printed(line).strip() for line in lines).split()
-        assert words == ["geomdp:", "error:", *message.split()]
-
-
 # --- addresses ----------------------------------------------------------------------------------
 
 PASSWORD = "hunter2-secret"
