@@ -347,9 +347,10 @@ class Tabulation:
         --------
         >>> import geomdp as gd
         >>> sample = gd.data.fair_affairs()
-        >>> found = gd.release(sample.frame, sample.schema, "marginals:2", epsilon=1.0)
+        >>> schema = sample.schema.select(["religious", "children", "age"])
+        >>> found = gd.release(sample.frame, schema, "marginals:2", epsilon=1.0)
         >>> found.synthetic().shape
-        (6366, 9)
+        (6366, 3)
         """
         import pandas as pd
 

@@ -162,25 +162,23 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.ci)]
 )
-def test_a_run_that_was_killed_halfway_ends_the_same(tmp_path, number, workers):
+def test_a_run_that_was_killed_halfway_ends_the_same(tmp_path, monkeypatch, number, workers):
+    """The killed run is a process. It is resumed, and compared with another run, in this one."""
     (tmp_path / "slow_toy.py").write_text(SLOW)
     (tmp_path / "run.py").write_text(RUN)
     begun = tmp_path / "begun"
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
-    environment = {**os.environ, "PYTHONPATH": path, "BEGUN": str(begun)}
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    monkeypatch.setenv("BEGUN", str(begun))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(command_line, "SCRIPTS", ("slow_toy",))
+    monkeypatch.delitem(sys.modules, "slow_toy", raising=False)
 
-    def start(name: str) -> subprocess.Popen[str]:
+    def arguments(name: str) -> list[str]:
         folders = ["--results", f"{tmp_path}/r-{name}", "--figures", f"{tmp_path}/f-{name}"]
-        command = [sys.executable, str(tmp_path / "run.py"), "run", "slow_toy", *folders]
-        return subprocess.Popen(
-            [*command, "--workers", str(workers)],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        return ["run", "slow_toy", *folders, "--workers", str(workers)]
 
-    with start("killed") as process:
+    command = [sys.executable, str(tmp_path / "run.py"), *arguments("killed")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         while not begun.exists() or len(begun.read_text().split()) < 3:
             assert process.poll() is None
         process.send_signal(number)
@@ -188,16 +186,13 @@ def test_a_run_that_was_killed_halfway_ends_the_same(tmp_path, number, workers):
     if number == signal.SIGTERM:
         assert process.returncode == 143
         assert "run again to resume" in printed
-    for name in ("killed", "straight"):
-        with start(name) as process:
-            process.communicate()
-        assert process.returncode == 0
-        if name == "killed":
-            cells = begun.read_text().split()
-            assert set(cells) == set("123456")
-            # Only cells in flight ran twice. A process is given its next cell while the outcome of
-            # the last one is written, and both are in flight then.
-            assert len(cells) <= 6 + (2 * workers if workers > 1 else 1)
+    assert call(*arguments("killed")).exit_code == 0
+    cells = begun.read_text().split()
+    assert set(cells) == set("123456")
+    # Only cells in flight ran twice. A process is given its next cell while the outcome of the last
+    # one is written, and both are in flight then.
+    assert len(cells) <= 6 + (2 * workers if workers > 1 else 1)
+    assert call(*arguments("straight")).exit_code == 0
     for kind in ("csv", "png"):
         one, two = (tmp_path / f"f-{name}/quick/slow_toy.{kind}" for name in ("killed", "straight"))
         assert one.read_bytes() == two.read_bytes()

@@ -162,14 +162,6 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path, pair):
         rows = two[(two.n == cell.configuration.n) & (two.trial == cell.trial)]
         draws = cell.configuration.n + np.random.default_rng(cell.seed).random(3)
         assert rows.value.tolist() == draws.tolist()
-    with Processes(3) as processes:
-        three = table(tmp_path / "three", trivial_sweep.SWEEP, processes)
-        identifiers = processes.identifiers
-    pd.testing.assert_frame_equal(three, expected, check_exact=True)
-    assert len(identifiers) == 3
-    assert processes.identifiers == ()
-    for identifier in identifiers:
-        wait_for_end(identifier)
 
 
 def test_killed_processes_lose_nothing(tmp_path):
@@ -220,6 +212,9 @@ def test_a_kill_of_an_idle_process_does_not_count_against_the_next_cell(tmp_path
             os.kill(identifier, signal.SIGKILL)
             wait_for_end(identifier)
         assert len(table(tmp_path / "next", Sweep((Config(0),), 1, 0), processes)) == 3
+        (last,) = processes.identifiers
+    assert processes.identifiers == ()
+    wait_for_end(last)
 
 
 def test_an_exception_is_the_outcome_of_its_cell_alone(tmp_path, pair):

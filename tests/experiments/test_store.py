@@ -4,22 +4,18 @@ import enum
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.stats
 
 from experiments.engine.cells import Cell, Outcome, Row, Sweep, configuration_fields, plain
 from experiments.engine.provenance import Code
-from experiments.engine.run import SweepResult, Work, in_process, run_cell, run_sweep
+from experiments.engine.run import SweepResult, run_cell, run_sweep
 from experiments.engine.store import APPLICATION_ID, Contents, Store, StoreError
-from tests.stats import ks_uniform
 
 CODE = Code("script", "library")
 
@@ -213,17 +209,6 @@ def test_what_is_read_only_is_named_before_cells_run(stored, folder_mode):
         os.chmod(folder, 0o700)
 
 
-def test_a_file_that_cannot_be_counted_is_named(tmp_path, monkeypatch):
-    """The outcomes were read before another program changed the file."""
-    path = tmp_path / "s.sqlite"
-    with Store(path, CODE) as store:
-        monkeypatch.setattr(store, "outcomes", lambda cells: [])
-        with closing(sqlite3.connect(path)) as other:
-            other.execute("DROP TABLE cells")
-        with pytest.raises(StoreError, match=r"cannot read .*s\.sqlite: no such table"):
-            store.contents([])
-
-
 # --- sweeps ---------------------------------------------------------------------------------
 
 
@@ -281,18 +266,6 @@ def test_results_that_are_no_rows_are_failures(rows, message):
     assert message in (outcome.traceback or "")
 
 
-def backwards(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
-    return in_process(work, cells[::-1])
-
-
-def test_results_do_not_depend_on_the_order_of_cells(tmp_path):
-    with Store(tmp_path / "a.sqlite", CODE) as store:
-        expected = run_sweep(draw, SWEEP, store).table()
-    with Store(tmp_path / "b.sqlite", CODE) as store:
-        found = run_sweep(draw, SWEEP, store, backwards).table()
-    pd.testing.assert_frame_equal(found, expected, check_exact=True)
-
-
 def test_an_executor_that_loses_cells_is_found_out(tmp_path):
     with Store(tmp_path / "s.sqlite", CODE) as store, pytest.raises(RuntimeError, match="3 of 12"):
         run_sweep(draw, SWEEP, store, lambda work, cells: map(work, cells[:3]))
@@ -347,16 +320,6 @@ def test_seeds_differ_over_configurations_trials_and_sweeps_and_over_nothing_els
     small = Sweep((Setting(2),), trials=1, seed=3)
     large = Sweep((Setting(1), Setting(2), Setting(3)), trials=2, seed=3)
     assert small.cells()[0].seed in {cell.seed for cell in large.cells()}
-
-
-@pytest.mark.statistical
-def test_seeds_are_spread_over_all_bits_and_first_draws_are_uncorrelated():
-    seeds = [Cell(Setting(n), trial, 0).seed for n in range(100) for trial in range(20)]
-    ks_uniform([seed / 2**128 for seed in seeds])
-    ks_uniform([(seed % 2**64) / 2**64 for seed in seeds])
-    cells = [[Cell(Setting(n), trial, 0) for trial in (0, 1)] for n in range(1000)]
-    draws = np.array([[np.random.default_rng(c.seed).random() for c in pair] for pair in cells])
-    assert scipy.stats.pearsonr(*draws.T).pvalue > 1e-6
 
 
 @pytest.mark.parametrize(
