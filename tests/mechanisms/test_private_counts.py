@@ -67,7 +67,6 @@ ALLOWED = {
     "shrunk second moments": lambda n: SecondMoment(MOMENTS, n=n, shrink=True, **ADD),
     "pair marginals": lambda n: PairMarginals(Marginals(4, 2), n=n, **ADD),
 }
-every = pytest.mark.parametrize("name", ALLOWED)
 
 
 def datasets(workload):
