@@ -61,6 +61,15 @@ def test_a_fine_net_changes_nothing_and_a_coarse_one_has_a_smaller_body():
     assert widths[0] < widths[1]
 
 
+def test_gains_where_records_are_few_and_loses_where_they_are_many():
+    def ratio(n):
+        plain = knorm(Q, n)
+        return Coarse(plain, 0.3).predicted_rmse.value / plain.predicted_rmse.value
+
+    assert ratio(10) < 0.7
+    assert ratio(10**5) > 1
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("rows", [None, 2])
 def test_error_stays_below_the_sum_of_both_terms(rows):
