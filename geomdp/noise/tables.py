@@ -352,6 +352,9 @@ def _vectors(
 
 #: Number of tries that are evaluated together: in the first batch, and in each later batch.
 FIRST_TRIES, MORE_TRIES = 16, 64
+#: Balls alone decide tries with at most this many uniform numbers. Float64 is no slower, but reads
+#: the bits in another order, so the draws from given bits would change.
+FEW_NUMBERS = 64
 
 
 @uniform_point.register
@@ -387,6 +390,10 @@ def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vect
     if math.isinf(limit):
         return _columns(levels, draw)
     shape = try_shape(tuple(levels))
+    while shape.numbers <= FEW_NUMBERS:
+        columns = _columns(levels, draw)
+        if _is_within(columns, limit):
+            return columns
     count = FIRST_TRIES
     while True:
         uniforms = draw.leading(count * shape.numbers).reshape(count, shape.numbers)

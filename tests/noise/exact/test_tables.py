@@ -124,7 +124,8 @@ def test_points_do_not_depend_on_tries_together_nor_on_float64(monkeypatch, firs
     bits = UniformBits(seeded(3))
     bits.words(0, 1 << 15, 2)  # the numbers then do not depend on the order in which they are read
     points, read = [], []
-    for decisions in ((), ("accepted", "refused")):
+    for few, decisions in ((10**6, ()), (0, ()), (0, ("accepted", "refused"))):
+        monkeypatch.setattr(tables, "FEW_NUMBERS", few)
         for name in decisions:
             monkeypatch.setattr(tables.Tries, name, undecided)
         with ctx.workprec(124):
@@ -134,8 +135,8 @@ def test_points_do_not_depend_on_tries_together_nor_on_float64(monkeypatch, firs
             read.append((draw._next, tables._accepted(levels, limit, draw) != columns, draw._next))
         assert exact_violation(columns) <= limit
         points.append([float(x) for column in columns for vector in column for x in vector])
-    assert points[0] == points[1]
-    assert read[0] == read[1]
+    assert points[0] == points[1] == points[2]
+    assert read[0] == read[1] == read[2]
     assert read[0][0] % try_shape(levels).numbers == 0
     assert try_shape(levels).numbers < read[0][0] < read[0][2]  # the first try is refused
 
