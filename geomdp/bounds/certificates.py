@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -41,16 +41,6 @@ from geomdp.workloads import (
 
 #: Relative margin for rounding errors of a few operations.
 MARGIN = 1e-12
-Argument = TypeVar("Argument")
-
-
-def without_dominated(
-    found: Iterable[Argument], needs: Callable[[Argument], int], proves: Callable[[Argument], float]
-) -> list[Argument]:
-    """The proofs by `needs`, without those that prove at most 0 or no more than an earlier one."""
-    ordered = sorted(found, key=lambda one: (needs(one), -proves(one)))
-    best = itertools.accumulate(map(proves, ordered), max, initial=0.0)
-    return [one for one, before in zip(ordered, best, strict=False) if proves(one) > before]
 
 
 class PackingFamily(abc.ABC):
@@ -163,7 +153,9 @@ def rungs_of_plans(plans: Iterable[Plan], alpha: float) -> list[Rung]:
 
 def best_plans(plans: Iterable[Plan]) -> tuple[Plan, ...]:
     """The plans by records, without those that need more records for no larger scale."""
-    return tuple(without_dominated(plans, lambda plan: plan.records, lambda plan: plan.scale))
+    ordered = sorted(plans, key=lambda plan: (plan.records, -plan.scale))
+    best = itertools.accumulate((plan.scale for plan in ordered), max, initial=0.0)
+    return tuple(plan for plan, before in zip(ordered, best, strict=False) if plan.scale > before)
 
 
 def reachable_distance(log_others: float, problem: Problem) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,11 +21,11 @@ from geomdp._typing import FloatArray
 from geomdp.bounds.certificates import (
     Plan,
     Rung,
+    best_plans,
     bounded_answers,
     covering_bound,
     listing_document,
     rungs_of_plans,
-    without_dominated,
 )
 from geomdp.bounds.packings import elements_or_sample, farthest_answers, growing_sizes
 from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
@@ -105,29 +106,27 @@ def guessing_bound(
 
 
 def guess_rungs(workload: Workload, problem: Problem) -> list[Rung]:
-    """Rungs by increasing copies, without those that end no later than a rung of fewer copies."""
+    """Rungs by increasing copies, without those that exclude no more than fewer copies."""
     metric = problem.metric
     sets: list[GuessedElements] = [*separated_elements(workload, metric.moment)]
     sets += distant_elements(workload, metric)
-    found = (rung for packed in sets for rung in rungs_of_elements(packed, problem))
-    return without_dominated(found, lambda rung: rung.first, lambda rung: rung.last)
+    plans = best_plans(plan for packed in sets for plan in plans_of_elements(packed, problem))
+    return rungs_of_plans(plans, problem.alpha)
 
 
-def rungs_of_elements(packed: GuessedElements, problem: Problem) -> list[Rung]:
-    """The rungs for the numbers t of copies tried; a number that excludes no n gives no rung."""
+def plans_of_elements(packed: GuessedElements, problem: Problem) -> Iterator[Plan]:
+    """The plans for the numbers t of copies that are tried."""
     one, count = problem.pure_epsilon * problem.changes, len(packed.elements)
     # t copies with a privacy loss epsilon t above `most` usually prove little. One copy is tried
     # even then, if its loss is at most `MOST_LOSS`.
     most = math.log(MOST_ODDS * count)
-    plans = []
     for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
         if copies * one <= MOST_LOSS:
             scale = copies * packed.risk(copies * one) * (1 - MARGIN)
             constants = {"copies": copies, "scale": scale, "separation": packed.separation}
             constants |= packed.constants()
             made_of = f"{copies} copies of one of {count} elements"
-            plans.append(Plan("elements", packed, copies, made_of, constants))
-    return rungs_of_plans(plans, problem.alpha)
+            yield Plan("elements", packed, copies, made_of, constants)
 
 
 def _numbers(most: int) -> list[int]:

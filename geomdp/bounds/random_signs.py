@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from geomdp._typing import IntArray
 from geomdp._validation import positive, probability, whole
 from geomdp.bounds.certificates import (
     MARGIN,
@@ -43,11 +42,6 @@ class Sets(NamedTuple):
     difference: int
     log_universe: float
     code: ReedSolomon | None = None
-
-    def elements(self, words: IntArray) -> IntArray:
-        """Element numbers (b, s) of the sets that the rows of `words` (b, s) of the code define."""
-        assert self.code is not None
-        return words + self.code.prime * np.arange(self.size)
 
     def document(self) -> dict[str, Any]:
         if self.code is None:

@@ -9,7 +9,7 @@ from scipy.linalg import hadamard
 
 from geomdp import bounds
 from geomdp.bounds.code_packings import CodeWords, MarginalBlocks, greedy_code, prime_at_most
-from geomdp.bounds.random_signs import RandomSignSets, rate, reed_solomon_sets, singletons
+from geomdp.bounds.random_signs import RandomSignSets, Sets, rate, reed_solomon_sets, singletons
 from geomdp.workloads import Marginals, RandomSigns
 from tests.stats import binomial_below
 
@@ -46,9 +46,14 @@ def test_codes_have_their_distance():
         bounds.LinearCode(np.array([[1, 0], [0, 1], [1, 1]]))
 
 
+def listed_sets(sets: Sets) -> np.ndarray:
+    """Element numbers (M, s) of all sets of a Reed-Solomon code."""
+    return sets.code.words() + sets.code.prime * np.arange(sets.size)
+
+
 def test_reed_solomon_sets_of_the_sheet():
     family = reed_solomon_sets(bounds.ReedSolomon(11, 6, 3))
-    sets = family.elements(family.code.words())
+    sets = listed_sets(family)
     assert sets.shape == (1331, 6)
     incidence = np.zeros((1331, 11 * 6))
     np.put_along_axis(incidence, sets, 1, axis=1)
@@ -64,7 +69,7 @@ def test_listed_random_sign_sets_are_separated_as_the_union_bound_says():
     for seed in range(draws):
         family = RandomSignSets(600, sets, failure, seed)
         W = RandomSigns(600, 28, seed)
-        listed = bounds.Packing(W, np.arange(28), sets.elements(sets.code.words()))
+        listed = bounds.Packing(W, np.arange(28), listed_sets(sets))
         failed += listed.separation(METRIC) < family.separation(METRIC)
         assert listed.distance <= family.distance
         assert listed.log_others == pytest.approx(family.log_others, rel=1e-12)

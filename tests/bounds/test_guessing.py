@@ -10,14 +10,14 @@ import pytest
 
 import geomdp as gd
 from geomdp import bounds
-from geomdp.bounds.certificates import covering_bound
+from geomdp.bounds.certificates import covering_bound, rungs_of_plans
 from geomdp.bounds.guessing import (
     DistantElements,
     GuessedElements,
     SeparatedElements,
     distant_elements,
     guess_rungs,
-    rungs_of_elements,
+    plans_of_elements,
     separated_elements,
 )
 from geomdp.bounds.problem import Problem
@@ -142,16 +142,11 @@ def test_add_remove_counts_every_replacement_twice(prove):
 
 def bound_of(kind: type[GuessedElements], workload: Workload, problem: Problem) -> bounds.Bound:
     """The bound from one kind of elements alone."""
-    rungs = [
-        rung
-        for packed in (
-            *separated_elements(workload, problem.metric.moment),
-            *distant_elements(workload, problem.metric),
-        )
-        if isinstance(packed, kind)
-        for rung in rungs_of_elements(packed, problem)
-    ]
-    return covering_bound(rungs, problem)
+    sets = separated_elements(workload, problem.metric.moment)
+    if kind is DistantElements:
+        sets = distant_elements(workload, problem.metric)
+    plans = (plan for packed in sets for plan in plans_of_elements(packed, problem))
+    return covering_bound(rungs_of_plans(plans, problem.alpha), problem)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

@@ -12,7 +12,6 @@ from geomdp import bounds
 from geomdp._typing import IntArray
 from geomdp.bounds.certificates import cover, packing_rung
 from geomdp.bounds.problem import Problem
-from geomdp.bounds.random_signs import reed_solomon_sets
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Explicit,
@@ -247,7 +246,7 @@ def test_the_search_ties_sets_of_several_records():
     """Multisets of two elements; and the sets of a Reed-Solomon code, moved apart by exchanges."""
     pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
     code = bounds.ReedSolomon(11, 6, 3)
-    signs, sets = RandomSigns(64, 66, 0), reed_solomon_sets(code).elements(code.words())
+    signs, sets = RandomSigns(64, 66, 0), code.words() + 11 * np.arange(6)
     for W, alpha, datasets in ((Histogram(3), 0.05, pairs), (signs, 0.02, sets)):
         elements = np.arange(W.universe.size)
         families = [*textbook(W, elements), bounds.Packing(W, elements, datasets, "by hand")]
