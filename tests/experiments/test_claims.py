@@ -133,10 +133,8 @@ def test_predictions_and_bounds(prediction, stderr, agrees, bounded):
 def test_slopes_are_claimed_with_their_intervals():
     slopes = ex.slopes_by(table(), ["family"], "n")
     assert set(slopes) == {("a",), ("b",)}
-    near, within = (
-        ex.slopes_are("x", "X", slopes, -1.0, 0.1),
-        ex.slopes_lie_within("x", "X", slopes, -1.1, -0.9),
-    )
+    near = ex.slopes_are("x", "X", slopes, -1.0, 0.1)
+    within = ex.slopes_lie_within("x", "X", slopes, -1.1, -0.9)
     assert near.passed
     assert within.passed
     assert near.verdict.used == pytest.approx(within.verdict.used)

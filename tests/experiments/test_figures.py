@@ -254,12 +254,8 @@ def test_curves_of_a_figure_are_its_data():
     assert (panel.x_log, panel.y_log, panel.x_range) == (True, False, (1, 100))
     measured, hidden, level, bars = panel.curves[:4]
     assert measured.points == ((1, 3), (10, 2))
-    assert (measured.joined, measured.dashes, measured.marked, measured.borrowed) == (
-        True,
-        (),
-        True,
-        False,
-    )
+    assert (measured.joined, measured.marked, measured.borrowed) == (True, True, False)
+    assert measured.dashes == ()
     # A line without a label borrows the only label that its colour has.
     assert (hidden.label, hidden.borrowed, len(hidden.dashes)) == ("measured $n$", True, 2)
     assert level.points == ((1, 2.5), (100, 2.5))

@@ -49,11 +49,11 @@ def check_resumed(path: Path, folder: Path) -> None:
     pd.testing.assert_frame_equal(resumed.table(), uninterrupted(folder), check_exact=True)
 
 
-def kill_forked(folder: Path, seed: int) -> None:
-    path = folder / f"killed-{seed}.sqlite"
+def test_twenty_kills_of_a_sweep(tmp_path):
+    path = tmp_path / "killed.sqlite"
     program = [sys.executable, "-m", "tests.experiments.forked_kills"]
     result = subprocess.run(
-        [*program, str(path), str(KILLS), str(seed)], cwd=ROOT, capture_output=True, text=True
+        [*program, str(path), str(KILLS), "20240501"], cwd=ROOT, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
     snapshots = [json.loads(line) for line in result.stdout.splitlines()]
@@ -62,27 +62,7 @@ def kill_forked(folder: Path, seed: int) -> None:
         # A stored cell is not computed again, so its seconds do not change.
         assert before.items() <= after.items()
     assert 0 < len(snapshots[-1]) < len(trivial_sweep.SWEEP.cells())
-    check_resumed(path, folder)
-
-
-def test_twenty_kills_of_a_sweep(tmp_path):
-    kill_forked(tmp_path, seed=20240501)
-
-
-def kill_with_workers(path: Path, after: int, delay: float) -> None:
-    """Kill a sweep `delay` seconds after outcome `after`; its two worker processes must end too."""
-    command = [sys.executable, "-m", "tests.experiments.sweep_program", str(path), "2"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(1 + after)]
-        assert all(lines), "the sweep ended before it could be killed"
-        workers = [int(word) for word in lines[-1].split()]
-        time.sleep(delay)
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
-    assert len(workers) == 2
-    for worker in workers:
-        wait_for_end(worker)
+    check_resumed(path, tmp_path)
 
 
 def wait_for_end(process: int) -> None:
@@ -104,7 +84,17 @@ def wait_for_end(process: int) -> None:
 
 def test_a_kill_of_a_parallel_sweep_takes_its_processes_along(tmp_path):
     path = tmp_path / "killed.sqlite"
-    kill_with_workers(path, after=30, delay=0.003)
+    command = [sys.executable, "-m", "tests.experiments.sweep_program", str(path), "2"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(31)]
+        assert all(lines), "the sweep ended before it could be killed"
+        workers = [int(word) for word in lines[-1].split()]
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert len(workers) == 2
+    for worker in workers:
+        wait_for_end(worker)
     check_resumed(path, tmp_path)
 
 
@@ -129,14 +119,6 @@ def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path):
     assert errors.rstrip().endswith("KeyboardInterrupt")
     for worker in lines[-1].split():
         wait_for_end(int(worker))
-    check_resumed(path, tmp_path)
-
-
-@pytest.mark.slow
-def test_twenty_kills_of_a_parallel_sweep(tmp_path):
-    path, chance = tmp_path / "killed.sqlite", random.Random(5)
-    for _ in range(KILLS):
-        kill_with_workers(path, chance.randint(1, 4), chance.uniform(0, 0.003))
     check_resumed(path, tmp_path)
 
 

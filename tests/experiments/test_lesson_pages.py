@@ -18,10 +18,6 @@ from geomdp.cli.app import all_lessons, find_lesson
 from tests.experiments.chromium import headless_chromium
 
 pytestmark = pytest.mark.slow
-FLAGS = (
-    "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 NAMES = [lesson.name for lesson in all_lessons()]
 FORMULA = re.compile(r"<math.*?</math>|<[^>]*>|\$[^$]*\$", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?")
@@ -47,7 +43,7 @@ def _document(page: LessonPage) -> str:
 
 @pytest.fixture(scope="module")
 def chrome() -> Iterator[Chrome]:
-    with headless_chromium("--window-size=1200,1000", *FLAGS) as browser:
+    with headless_chromium("--window-size=1200,1000") as browser:
         yield browser
 
 
@@ -279,7 +275,6 @@ def test_the_address_keeps_the_state(chrome, site):
     chrome.get(f"{address}#first=1.25&second=-0.3")
     assert _state(chrome)["first"] == 1.25
     chrome.execute_script("Lesson.set('second', 0.75)")
-    chrome.implicitly_wait(5)
     script = "return location.hash.includes('second=0.75') && location.hash.includes('first=1.25')"
     for _ in range(50):
         if chrome.execute_script(script):

@@ -5,10 +5,8 @@ import itertools
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +24,6 @@ from experiments.lessons.web.plain_notebook import Control, Notebook, to_page
 from geomdp.cli import app as commands
 from geomdp.cli import main
 from geomdp.cli.app import Lesson, all_lessons, find_lesson
-from tests.experiments.test_kills import wait_for_end
 
 ROOT = Path(__file__).parents[2]
 LESSONS = all_lessons()
@@ -82,6 +79,7 @@ def test_the_command_names_the_extra_if_marimo_is_missing(monkeypatch, capsys):
 
 
 def test_a_lesson_is_served_with_the_flags_asked_for(monkeypatch):
+    """The server takes the place of the command, so that signals reach it."""
     called = []
 
     def execv(program: str, command: list[str]) -> None:
@@ -93,29 +91,6 @@ def test_a_lesson_is_served_with_the_flags_asked_for(monkeypatch):
     (command,) = called
     assert command[1:-1] == ["-m", "marimo", "run", "--headless", "--port", "2719"]
     assert Path(command[-1]) == find_lesson("body").path
-
-
-#: A package `marimo` whose server writes its process id, and then waits.
-SERVER = """import os, pathlib, time
-pathlib.Path(os.environ["STARTED"]).write_text(str(os.getpid()))
-time.sleep(120)
-"""
-
-
-def test_a_terminated_command_takes_its_server_along(tmp_path):
-    (tmp_path / "marimo").mkdir()
-    (tmp_path / "marimo" / "__init__.py").write_text("")
-    (tmp_path / "marimo" / "__main__.py").write_text(SERVER)
-    started = tmp_path / "started"
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
-    environment = {**os.environ, "PYTHONPATH": path, "STARTED": str(started)}
-    command = [sys.executable, "-c", "from geomdp.cli import main; main()", "lessons", "1"]
-    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
-        while not (started.exists() and started.read_text()) and process.poll() is None:
-            time.sleep(0.02)
-        process.terminate()
-    assert process.returncode == -signal.SIGTERM
-    wait_for_end(int(started.read_text()))
 
 
 @pytest.mark.parametrize("path", [lesson.path for lesson in LESSONS], ids=lambda path: path.stem)

@@ -335,10 +335,7 @@ REFUSED = "x must be a string, number, boolean or None"
 
 
 @pytest.mark.parametrize(("value", "error", "message"), [
-        *(
-            (value, ValueError, "x must be finite")
-            for value in (np.nan, np.inf, np.float64("-inf"))
-        ),
+    *((value, ValueError, "x must be finite") for value in (np.nan, np.inf, np.float64("-inf"))),
     *((value, TypeError, REFUSED) for value in ((1, 2), [1], {"a": 1}, np.zeros(2), object())),
 ])  # fmt: skip
 def test_other_values_are_refused(value, error, message):
