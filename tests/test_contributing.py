@@ -73,44 +73,26 @@ from geomdp.bodies.base import Body
 
 @dataclass(frozen=True)
 class Segment(Body):
-    """The segment {x in R : |x| <= half_length}.
-
-    Parameters
-    ----------
-    half_length : float
-        Above 0.
-    """
+    """The segment {x in R : |x| <= half_length}."""
 
     half_length: float
 
-    @property
-    def dimension(self) -> int:
-        """Dimension 1."""
-        return 1
-
-    @property
-    def symmetric(self) -> bool:
-        """Always true."""
-        return True
+    dimension = 1
+    symmetric = True
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """half_length |u|."""
         return np.asarray(self.half_length * np.abs(batch(directions, 1, "directions")[:, 0]))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The end on the side of u."""
         return np.where(batch(directions, 1, "directions") > 0, self.half_length, -self.half_length)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """|x| / half_length."""
         return np.asarray(np.abs(batch(points, 1, "points")[:, 0]) / self.half_length)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The nearest number in the interval."""
         return np.clip(batch(points, 1, "points"), -self.half_length, self.half_length)
 
     def volume(self) -> float:
-        """Length."""
         return 2 * self.half_length
 '''
 BODY_ROW = """    BodyCase(
@@ -129,18 +111,7 @@ from geomdp.noise import KNormNoise
 
 
 class WholeBall(PureMechanism):
-    """K-norm noise of the l2 ball in R^m.
-
-    M(X) = (sum of Q(x) + Z) / n, Z with density proportional to exp(-epsilon ||z||_2 / D_2) on R^m,
-    D_2 the l2 sensitivity of the sum.
-
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
-
-    Notes
-    -----
-    Privacy: epsilon-DP in real arithmetic, because the density of Z changes by at most
-    exp(epsilon ||v||_2 / D_2) under a shift v. The sampler is exact.
-    """
+    """K-norm noise of the l2 ball in R^m, with the l2 sensitivity of the sum as its radius."""
 
     def law(self, change: Change) -> KNormNoise:
         return knorm(BallBody(self.workload.n_queries, change.l2), self.privacy.epsilon)
