@@ -71,10 +71,11 @@ def test_command_line_example(tmp_path):
 
 
 def test_commands_of_the_guide(tmp_path, monkeypatch, capsys):
-    """The commands run in this process. `.ci/run` runs them as programs."""
+    """The commands run in this process, with one n per decade. `.ci/run` runs them as programs."""
     write_examples(tmp_path)
     page = tmp_path / "page"
     monkeypatch.chdir(page)
+    monkeypatch.setattr("geomdp.cli.plans.PER_DECADE", 1)
     for command in page_commands():
         program, *arguments = shlex.split(command)
         assert program == "geomdp"
