@@ -309,9 +309,7 @@ def longest_difference(images: FloatArray, adjacency: Adjacency, order: float = 
     """Largest l_p distance (p: `order`) of rows of `images` (N, r), or of one to 0 (add/remove)."""
     from scipy.spatial.distance import cdist  # slow import
 
-    others = images
-    if adjacency is Adjacency.ADD_REMOVE:
-        others = np.zeros((1, images.shape[1]))
+    others = images if adjacency is Adjacency.REPLACE_ONE else np.zeros((1, images.shape[1]))
     blocks = (images[i : i + ROWS] for i in range(0, len(images), ROWS))
     return max(float(cdist(block, others, "minkowski", p=order).max()) for block in blocks)
 

@@ -128,10 +128,8 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _design(self) -> Design:
-        if self.strategy is None:
-            tried = strategies_for(self.workload, self.cells)
-        else:
-            tried = [self.strategy]
+        given = self.strategy
+        tried = strategies_for(self.workload, self.cells) if given is None else [given]
         return best_design(tried, self.workload, self.adjacency)
 
     @property
