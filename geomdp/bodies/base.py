@@ -409,12 +409,10 @@ class Body(abc.ABC):
         if not self.has_membership:
             raise MissingOracle(self, "chord", "contains, gauge or project")
         reach = 2 * self.radius() / np.linalg.norm(directions, axis=1)
-        ends = [self._far_ends(points, sign * directions, reach) for sign in (-1.0, 1.0)]
+        ends = [self._ends(points, sign * directions, reach) for sign in (-1.0, 1.0)]
         return -ends[0], ends[1]
 
-    def _far_ends(
-        self, points: FloatArray, directions: FloatArray, reach: FloatArray
-    ) -> FloatArray:
+    def _ends(self, points: FloatArray, directions: FloatArray, reach: FloatArray) -> FloatArray:
         low, high = np.zeros(len(points)), reach
         while ((high - low) > BISECTION_TOLERANCE * reach).any():
             middle = (low + high) / 2

@@ -26,6 +26,7 @@ import numpy as np
 
 from geomdp._numerics.compilation import copy_into, numba
 from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies.compiled import short_product
 from geomdp.bodies.point_sets import Columns, VertexColumns
 
 # QR factors of an affinely independent set of points of norm about 1, updated when a point joins or
@@ -168,17 +169,8 @@ def affine_weights(factor: Factor) -> FloatArray:
     result: FloatArray = image + shift * last
     for i in range(k - 1, -1, -1):
         row = factor.triangle[i]
-        result[i] = (result[i] - _product(row[i + 1 : k], result[i + 1 : k])) / row[i]
+        result[i] = (result[i] - short_product(row[i + 1 : k], result[i + 1 : k])) / row[i]
     return result
-
-
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def _product(first, second):  # type: ignore[no-untyped-def]
-    """Inner product of two rows; on short rows it is faster than a call of `np.dot`."""
-    total = 0.0
-    for j in range(len(first)):
-        total += first[j] * second[j]
-    return total
 
 
 # Wolfe's method.

@@ -96,7 +96,8 @@ SUMS = {"reassoc", "contract"}
 
 
 @numba.njit(cache=True, fastmath=SUMS)
-def _product(first, second):  # type: ignore[no-untyped-def]
+def short_product(first, second):  # type: ignore[no-untyped-def]
+    """Inner product of two rows; on short rows it is faster than a call of `np.dot`."""
     total = 0.0
     for x in range(len(first)):
         total += first[x] * second[x]
@@ -121,10 +122,10 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
         for x in range(width - 1):
             directions[k, x] = rng.standard_normal()
         for j in range(k):
-            overlap = _product(directions[j], directions[k])
+            overlap = short_product(directions[j], directions[k])
             for x in range(width - 1):
                 directions[k, x] -= overlap * directions[j, x]
-        length = np.sqrt(_product(directions[k], directions[k]))
+        length = np.sqrt(short_product(directions[k], directions[k]))
         for x in range(width - 1):
             directions[k, x] /= length
         share = vectors[k, 0]
@@ -229,7 +230,7 @@ def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
                     cells[a, low:high] = 0.0
                     cells[a, a] = vectors[a, 0]
                     for b in range(low):
-                        cells[a, b] = cells[b, a] = _product(vectors[a], vectors[b])
+                        cells[a, b] = cells[b, a] = short_product(vectors[a], vectors[b])
                 if limit < np.inf:
                     total = _added(cells, starts, tested, i, total, limit)
                     if total > limit:

@@ -229,9 +229,6 @@ class Scaled(OfBody):
     def support(self, directions: FloatArray) -> FloatArray:
         return self.factor * self.body.support(directions)
 
-    def breadth(self, directions: FloatArray) -> FloatArray:
-        return self.factor * self.body.breadth(directions)
-
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.factor * self.body.extreme_point(directions)
 

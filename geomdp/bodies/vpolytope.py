@@ -92,9 +92,7 @@ ANY_GAP, LEAST_GAP = 1e3, 1e-20
 
 
 class SearchedPolytope(Body):
-    """A body with extreme points that separates points by a search for its point nearest to them
-    (X-MNP).
-    """
+    """A body that separates points by a search for its point nearest to them (X-MNP)."""
 
     @cached_property
     def _columns(self) -> Columns:
@@ -107,9 +105,7 @@ class SearchedPolytope(Body):
         """Whether no halfspace cuts a point off by more than `tolerance` times the radius."""
         return np.array([self._cut_off(point, tolerance) is None for point in points], dtype=bool)
 
-    def _far_ends(
-        self, points: FloatArray, directions: FloatArray, reach: FloatArray
-    ) -> FloatArray:
+    def _ends(self, points: FloatArray, directions: FloatArray, reach: FloatArray) -> FloatArray:
         """From beyond: each cut gives a nearer end, until none is left or it takes off nothing."""
         ends = reach.copy()
         for row, (point, way) in enumerate(zip(points, directions, strict=True)):

@@ -308,7 +308,7 @@ class Truncation(Filter):
 
 @dataclass(frozen=True)
 class Jackson(Filter):
-    """The approximation operator of Wang et al., as a filter.
+    """The approximation operator of Wang, Fan, Zhang, Wang 2013, Theorem 3.2, as a filter (SM-JK).
 
     The factor for degrees m_1, ..., m_d is prod_i lambda_{m_i}, with the lambda of
     `jackson_multiplier`. If all derivatives up to order K are at most B, the error is O(t^-K), and
@@ -319,10 +319,6 @@ class Jackson(Filter):
     ----------
     smoothness : int
         Order K of the operator, from 1 to 30.
-
-    References
-    ----------
-    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK.
 
     Examples
     --------
