@@ -48,6 +48,7 @@ def test_codes_have_their_distance():
 
 def listed_sets(sets: Sets) -> np.ndarray:
     """Element numbers (M, s) of all sets of a Reed-Solomon code."""
+    assert sets.code is not None
     return sets.code.words() + sets.code.prime * np.arange(sets.size)
 
 

@@ -142,9 +142,9 @@ def test_add_remove_counts_every_replacement_twice(prove):
 
 def bound_of(kind: type[GuessedElements], workload: Workload, problem: Problem) -> bounds.Bound:
     """The bound from one kind of elements alone."""
-    sets = separated_elements(workload, problem.metric.moment)
+    sets: list[GuessedElements] = [*separated_elements(workload, problem.metric.moment)]
     if kind is DistantElements:
-        sets = distant_elements(workload, problem.metric)
+        sets = [*distant_elements(workload, problem.metric)]
     plans = (plan for packed in sets for plan in plans_of_elements(packed, problem))
     return covering_bound(rungs_of_plans(plans, problem.alpha), problem)
 
