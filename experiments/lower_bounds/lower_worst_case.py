@@ -16,8 +16,7 @@ listed. Every certificate is written to a file and checked again by code that sh
 the construction. The older bounds (SmallDB, projection) are drawn for comparison, with constant 1
 too.
 
-Only the checks of sampled pairs are random: each check draws two sets and the signs of their
-elements. Run time on one core: quick 3 s, full 5 s.
+Run time on one core: quick 3 s, full 5 s.
 """
 
 import enum
