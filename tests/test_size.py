@@ -8,7 +8,7 @@ from tests.public_names import public_objects
 
 ROOT = Path(__file__).parents[1]
 #: Most lines and files of geomdp, stubs included, and most exported classes and functions.
-LINES, FILES, EXPORTS = 57_080, 180, 319
+LINES, FILES, EXPORTS = 57_100, 180, 319
 #: The page of the guide that names the first files to open.
 HOUSE = ROOT / "experiments" / "guide" / "pages" / "more" / "house.md"
 

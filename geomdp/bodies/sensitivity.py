@@ -21,8 +21,8 @@ from geomdp.bodies.point_sets import can_triangulate, hull_vertices
 from geomdp.bodies.products import LinearImage, Product
 from geomdp.bodies.simplices import Simplex
 from geomdp.bodies.spectral import Spectraplex, SymmetricSpectral
-from geomdp.bodies.symmetrised import Scaled, difference_body, symmetric_hull
-from geomdp.bodies.vpolytope import SearchedPolytope, VPolytope, cut_into_simplices
+from geomdp.bodies.symmetrised import Scaled, SearchedPolytope, difference_body, symmetric_hull
+from geomdp.bodies.vpolytope import VPolytope, cut_into_simplices
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import (

@@ -1,4 +1,4 @@
-"""The difference body and the symmetric hull of any body, and scaled bodies."""
+"""Difference bodies, symmetric hulls and scaled bodies, and bodies that a search separates."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import positive
 from geomdp.bodies.base import (
+    BISECTION_TOLERANCE,
     MEMBERSHIP_TOLERANCE,
     Body,
     Facets,
@@ -24,8 +25,63 @@ from geomdp.bodies.base import (
     checked_body,
     cp,
 )
+from geomdp.bodies.point_sets import Columns, OracleColumns
 from geomdp.bodies.ray_shooting import RayShooter, VertexGauge
-from geomdp.bodies.vpolytope import SearchedPolytope
+
+#: Tolerances for the gap in the two searches of `separate`, in units of s^2, s the largest distance
+#: of a vertex from the mean: the first stops once it decides, for targets within 500 s, the second
+#: when the nearest point is known up to rounding.
+ANY_GAP, LEAST_GAP = 1e3, 1e-20
+
+
+class SearchedPolytope(Body):
+    """A body that separates points by a search for its point nearest to them (X-MNP)."""
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return OracleColumns(self, None, None)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        return self._cut_off(point, MEMBERSHIP_TOLERANCE)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether no halfspace cuts a point off by more than `tolerance` times the radius."""
+        return np.array([self._cut_off(point, tolerance) is None for point in points], dtype=bool)
+
+    def _ends(self, points: FloatArray, directions: FloatArray, reach: FloatArray) -> FloatArray:
+        """From beyond: each cut gives a nearer end, until none is left or it takes off nothing."""
+        ends = reach.copy()
+        for row, (point, way) in enumerate(zip(points, directions, strict=True)):
+            while (cut := self._cut_off(point + ends[row] * way, 0.0)) is not None:
+                room, slope = cut.offset - cut.normal @ point, cut.normal @ way
+                nearer = room / slope if room > 0 and slope > 0 else 0.0
+                if nearer >= (1 - BISECTION_TOLERANCE) * ends[row]:
+                    break
+                ends[row] = nearer
+        return ends
+
+    def _cut_off(self, point: FloatArray, tolerance: float) -> Halfspace | None:
+        """A search that stops early, then one to the nearest point if the first decides nothing."""
+        from geomdp.bodies.column_generation import search  # compiled code is slow to import
+
+        columns, start = self._columns, None
+        if columns.scale <= RANK_TOLERANCE * self.radius():  # a single point
+            return self._cut(point, columns.centre, tolerance)
+        for gap in (ANY_GAP, LEAST_GAP):
+            found = search(columns, point, gap, start)
+            start = found.keys, found.weights
+            nearest = columns.centre + found.weights @ columns.offsets(found.keys)
+            cut = None if found.reached else self._cut(point, nearest, tolerance)
+            if found.reached or cut is not None:
+                return cut
+        return None
+
+    def _cut(self, point: FloatArray, near: FloatArray, tolerance: float) -> Halfspace | None:
+        """The halfspace with normal `point` - `near`; None if the point is not clearly beyond."""
+        normal = point - near
+        offset = float(self.support(normal[None])[0])
+        slack = tolerance * self.radius() * float(np.linalg.norm(normal))
+        return Halfspace(normal, offset) if float(normal @ point) - offset > slack else None
 
 
 @dataclass(frozen=True, eq=False)
