@@ -39,7 +39,10 @@ from experiments.benchmarks.geometry_work.instances import timed
 from experiments.benchmarks.limits import rebased, seconds_of_additions
 from experiments.benchmarks.peaks import SCHEMA, SMOOTHNESS, apart, release_summary
 from experiments.benchmarks.peers.moments import blocked_cosines, blocked_recurrences, fourier
+from experiments.engine.script import Needs
 from geomdp.workloads.smooth import GaussianMixture, Truncation, approximate
+
+NEEDS = Needs(("finufft",), extra="bench")
 
 PURE = gd.PureDP(1.0)
 #: Number of kernels of the mixture that `time_answer` asks about.

@@ -30,6 +30,7 @@ NEEDED = {
     "geometry": "hopsy, quadprog",
     "exact": "opendp",
     "release": "mbi, jax, opendp, diffprivlib, sklearn",
+    "smooth": "finufft",
 }
 #: A program that runs commands one after the other and hides packages from them. An import of a
 #: module that is None in `sys.modules` fails. The program prints the exit code, output and error of

@@ -1,6 +1,5 @@
 """Chebyshev product moments as a user would compute them without geomdp: NumPy and finufft."""
 
-import finufft
 import numpy as np
 import numpy.typing as npt
 
@@ -46,6 +45,8 @@ def block_sums(waves: Array) -> Array:
 
 def fourier(points: Array, size: int, tolerance: float) -> Array:
     """The means of `blocked_cosines` by one non-uniform FFT, up to `tolerance`."""
+    import finufft
+
     d = points.shape[1]
     transform = (finufft.nufft1d1, finufft.nufft2d1, finufft.nufft3d1)[d - 1]
     waves = transform(
