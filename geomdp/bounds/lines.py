@@ -265,7 +265,9 @@ def _plans(workload: Workload, asked: Accuracy) -> tuple[Plan, ...]:
     options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
     options |= dict.fromkeys(most, STEPS)
-    frames = orthogonal_lines(workload, asked.largest)
+    frames = orthogonal_lines(workload)
+    if not asked.largest:
+        frames = frames[:-1]
     if all(len(lines.lengths) == 1 for lines in frames):
         # For few records, the bound is then close to the least error of an estimate on the line.
         options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
@@ -307,9 +309,9 @@ LEAST_ANSWER = 1e-100
 
 
 @lru_cache(maxsize=8)
-def orthogonal_lines(workload: Workload, largest: bool) -> tuple[OrthogonalLines, ...]:
-    """Sets of 1, 2, 3, 4, 6, 8, ... lines, up to the rank of the answers; and one line along the
-    query with the widest range, which can prove more for the `largest` error over the queries.
+def orthogonal_lines(workload: Workload) -> tuple[OrthogonalLines, ...]:
+    """Sets of 1, 2, 3, 4, 6, 8, ... lines, up to the rank of the answers; last, one line along the
+    query with the widest range, which can prove more for the largest error over the queries.
     """
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
@@ -320,11 +322,10 @@ def orthogonal_lines(workload: Workload, largest: bool) -> tuple[OrthogonalLines
         return ()
     centred = centred / unit  # no product of such answers overflows
     points = coordinates(centred)
+    widest = np.array([np.ptp(centred, axis=0).argmax()])
     found: list[tuple[FloatArray, int, IntArray | None]]
     found = [(points, size, None) for size in growing_sizes(points.shape[1])]
-    if largest:
-        widest = np.array([np.ptp(centred, axis=0).argmax()])
-        found.append((coordinates(centred[:, widest]), 1, widest))
+    found.append((coordinates(centred[:, widest]), 1, widest))
     lines = []
     for points, size, queries in found:
         pairs, lengths = widest_frame(points, size)
