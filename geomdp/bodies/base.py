@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, row_blocks
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, real_number, vector
 
@@ -443,8 +443,10 @@ class Body(abc.ABC):
             return self.radius()
         if self.implements(Body.vertex_list):
             return half_diameter_of(self.vertex_list())
-        diagonal = float(np.linalg.norm(self.breadth(np.eye(self.dimension))))
-        return min(self.radius(), diagonal / 2)
+        m = self.dimension
+        axes = (np.eye(rows.stop - rows.start, m, k=rows.start) for rows in row_blocks(m, m))
+        squares = sum(float((self.breadth(part) ** 2).sum()) for part in axes)
+        return min(self.radius(), math.sqrt(squares) / 2)
 
     def affine_hull(self) -> AffineHull:
         """Affine hull of K; by default the whole space."""

@@ -189,8 +189,12 @@ class Simplex(BarycentricBody):
         inside = self._map.weights(points).min(axis=1) >= -tolerance
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
+    @cached_property
+    def _polytope(self) -> VPolytope:
+        return VPolytope(self.vertices)
+
     def separate(self, point: FloatArray) -> Halfspace | None:
-        return VPolytope(self.vertices).separate(point)
+        return self._polytope.separate(point)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         weights = np.maximum(self._map.weights(points), 0.0)
