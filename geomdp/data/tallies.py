@@ -441,9 +441,9 @@ def count_records(
     Raises
     ------
     ValueError
-        If the schema does not fit the workload, or a record (with part, row and
-        column) does not fit the schema; if `client` or `person` is given, but the answers do not
-        follow from tables of counts; if both are given, or a row has no person.
+        If the schema does not fit the workload, or a record (with part, row and column) does not
+        fit the schema; if `client` or `person` is given, but the answers do not follow from tables
+        of counts; if both are given, or a row has no person.
 
     Examples
     --------

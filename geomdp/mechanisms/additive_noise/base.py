@@ -18,7 +18,6 @@ from geomdp.mechanisms.additive_noise.certify import Origin, proved
 from geomdp.mechanisms.additive_noise.sums import (
     FAR_ABOVE_UNITS,
     MAX_ANSWERS,
-    AnyRecords,
     Change,
     ExactPath,
     ExactSums,
@@ -27,6 +26,7 @@ from geomdp.mechanisms.additive_noise.sums import (
 )
 from geomdp.mechanisms.base import (
     LARGEST_SUM,
+    AnyRecords,
     Mechanism,
     Prediction,
     PredictionKind,

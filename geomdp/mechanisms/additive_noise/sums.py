@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from flint import arb
@@ -18,6 +17,7 @@ from geomdp.bodies import Body, neighbour_body
 from geomdp.data.tallies import CountedRecords, Counts, RecordCounts, Table
 from geomdp.mechanisms.base import (
     LARGEST_SUM,
+    AnyRecords,
     answer_hull,
     checked_workload,
     l1_sensitivity,
@@ -52,9 +52,7 @@ from geomdp.workloads import (
 from geomdp.workloads.base import CHUNK_ROWS, Totals
 from geomdp.workloads.structure import Residuals
 from geomdp.workloads.tables import COUNT_ROWS, ProductQueries, TableQueries
-from geomdp.workloads.universes import Records, Universe
-
-AnyRecords: TypeAlias = "Records | Iterable[Records] | CountedRecords"
+from geomdp.workloads.universes import Universe
 
 # What one record can change.
 
