@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 
 import geomdp
+from experiments.engine.provenance import PACKAGES
 from geomdp.cli.outputs import encoded
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -160,6 +161,11 @@ def test_everything_imported_is_declared(folder):
         if not {_normalised(name) for name in providers.get(module, [module])} & allowed
     }
     assert undeclared == set()
+
+
+def test_figures_record_versions_of_dependencies_only():
+    # Figures are also drawn where no extra is installed.
+    assert {_normalised(name) for name in PACKAGES} <= _requirements() | {"geomdp"}
 
 
 #: This program runs the command that its arguments give, and prints the slow packages imported.

@@ -35,10 +35,10 @@ from types import ModuleType
 import experiments
 from experiments.engine.reach import Snapshot
 
-#: Packages whose versions can change a number or a figure.
+#: Packages whose versions can change a number or a figure. All are installed with geomdp.
 PACKAGES = (
-    "geomdp", "numpy", "scipy", "numba", "python-flint", "cvxpy", "scs", "highspy", "finufft",
-    "pandas", "matplotlib",
+    "geomdp", "numpy", "scipy", "numba", "python-flint", "cvxpy", "scs", "highspy", "pandas",
+    "matplotlib",
 )  # fmt: skip
 
 

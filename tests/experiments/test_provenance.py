@@ -134,8 +134,8 @@ def test_a_module_without_a_file_is_refused():
 
 def test_versions_and_commit():
     assert provenance.versions()["python"].startswith(f"{sys.version_info.major}.")
-    # Exact noise uses python-flint, some conic programs use scs, and a benchmark finufft.
-    assert provenance.versions().keys() >= {"python-flint", "scs", "finufft"}
+    # Exact noise uses python-flint, some conic programs use scs.
+    assert provenance.versions().keys() >= {"python-flint", "scs"}
     found = provenance.commit()
     assert found is None or len(found.removesuffix("+changes")) == 40
 
