@@ -27,7 +27,7 @@ LEFT_OUT = {
     "experiments.privacy.planted_faults", "experiments.mutants.mutants",
     "experiments.privacy.audit_power", "experiments.benchmarks.accuracy_table",
     "experiments.benchmarks.geometry", "experiments.benchmarks.exact",
-    "experiments.benchmarks.release",
+    "experiments.benchmarks.release", "experiments.benchmarks.smooth",
 }  # fmt: skip
 
 
