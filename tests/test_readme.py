@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from geomdp.cli import main
 from tests.readme import (
-    EXAMPLES,
     FILES,
     README,
     commands,
@@ -58,18 +56,6 @@ def test_smooth_example(capsys):
     assert all(answer.startswith("SmoothAnswer(value=") for answer in answers)
 
 
-# `.ci/run` runs these commands in three environments, and checks that the same files exist.
-@pytest.mark.slow
-def test_command_line_example(tmp_path):
-    write_examples(tmp_path)
-    assert len(commands("geomdp")) == 5
-    run(commands(*EXAMPLES), tmp_path)
-    for name in ("rand.parquet", "visits_tables.csv", "parts.csv"):
-        answers = tmp_path / name
-        assert answers.exists()
-        assert answers.with_suffix(".privacy.json").exists()
-
-
 def test_commands_of_the_guide(tmp_path, monkeypatch, capsys):
     """The commands run in this process, with one n per decade. `.ci/run` runs them as programs."""
     write_examples(tmp_path)
@@ -88,17 +74,6 @@ def test_commands_of_the_guide(tmp_path, monkeypatch, capsys):
     assert (page / "survey.ledger").exists()
     assert (page / "bound.json").exists()
     assert (page / "curve.png").exists()
-
-
-def run(lines: list[str], folder: Path) -> None:
-    """Run shell commands in a folder. All must succeed, and `errors_in` must find no lines."""
-    for command in lines:
-        program, *arguments = shlex.split(command)
-        installed = Path(sys.executable).with_name(program)
-        result = subprocess.run(
-            [installed, *arguments], cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert (result.returncode, errors_in(result.stderr)) == (0, []), command
 
 
 def errors_in(printed: str) -> list[str]:

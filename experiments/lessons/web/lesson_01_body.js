@@ -52,14 +52,13 @@
     {
       handles: () => [{ kind: "Z", name: "claimed answers", at: (s) => [s.first, s.second], to: (s, [x, y]) => { Lesson.set("first", x); Lesson.set("second", y); } }],
       draw(s, [p], d) {
-        const q = [s.first, s.second], K = plane.around(d.K);
+        const q = [s.first, s.second], near = plane.nearest(plane.around(d.K), q), n = plane.sub(q, near);
         p.axes({ ...axes, x: [-0.5, 1.5], y: [-0.5, 1.5] });
         triangle(p, d);
-        const worst = plane.edges(K).map(({ a, n }) => ({ n, c: plane.dot(n, a), by: plane.dot(n, plane.sub(q, a)) / Math.hypot(...n) })).reduce((x, y) => (y.by > x.by ? y : x));
         p.named("Z", "claimed answers", "round");
-        if (worst.by <= 1e-9) return "possible: the point lies in K";
-        p.hyperplane(worst.n, worst.c, "h", { label: "separates" });
-        const size = Math.max(...worst.n.map(Math.abs)), [a, b, c] = [...worst.n, worst.c].map((v) => v / size + 0);
+        if (Math.hypot(...n) <= 1e-9) return "possible: the point lies in K";
+        p.hyperplane(n, plane.dot(n, near), "h", { label: "separates" });
+        const size = Math.max(...n.map(Math.abs)), [a, b, c] = [...n, plane.dot(n, near)].map((v) => v / size + 0);
         return `impossible: ${a.toFixed(3)} q₁ ${b >= 0 ? "+" : "−"} ${Math.abs(b).toFixed(3)} q₂ ≤ ${c.toFixed(3)} for all data`;
       },
     },
