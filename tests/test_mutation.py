@@ -1,6 +1,6 @@
 """Mutation testing leaves out the changes that no test should see, and no others."""
 
-from tests.mutation import changes_of_words
+from tests.mutation import ROOT, TESTS, changes_of_words
 
 MODULE = """
 def x_add__mutmut_orig(connection, name):
@@ -66,3 +66,8 @@ def test_changes_that_no_test_should_see_are_left_out(tmp_path):
     left_out = {"x_add": (1, 5), "x_bound": (2,), "x_pairs": (1, 2)}
     words = {f"{name}__mutmut_{i}" for name, numbers in left_out.items() for i in numbers}
     assert changes_of_words(module) == words
+
+
+def test_the_tests_of_every_package_exist():
+    missing = [path for paths in TESTS.values() for path in paths if not (ROOT / path).exists()]
+    assert missing == []
