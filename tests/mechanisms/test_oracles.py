@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from geomdp.bodies import LinearImage, sensitivity_polytope
 from geomdp.geometry import GaussianMap, RademacherMap, SparseMap
@@ -24,6 +25,7 @@ from geomdp.mechanisms import (
     PredictionKind,
     Projected,
 )
+from geomdp.mechanisms.reduced_answers import distortion_bound
 from geomdp.privacy import ZCDP, Adjacency, Exact, PureDP
 from geomdp.workloads import (
     Explicit,
@@ -214,6 +216,16 @@ def test_jl_noise_fits_the_mapped_body_of_every_law(law):
     diameter = max(np.linalg.norm(a - b) for a, b in itertools.combinations(images, 2))
     np.testing.assert_allclose(mechanism.inner.noise.body.radius(), diameter, rtol=1e-12)
     assert mechanism.with_workload(RandomSigns(20, 50, 0)).law == law
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 30, 1000])
+def test_the_bound_on_distortion_holds_what_gordon_leaves(rows):
+    """JL-T9: sqrt(k) times the bound is 2 w + c diam with c >= E max(0, sqrt(k) - ||g||)."""
+    root = math.sqrt(rows)
+    short = stats.chi(rows).expect(lambda r: root - r, lb=0, ub=root)
+    factor = root * distortion_bound(0.0, 1.0, rows)
+    assert short <= factor <= 2.1 * short
+    assert root * distortion_bound(1.0, 0.0, rows) == pytest.approx(2, rel=1e-12)
 
 
 @pytest.mark.parametrize("law", [RademacherMap(), SparseMap()], ids=str)

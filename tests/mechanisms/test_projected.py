@@ -32,6 +32,7 @@ from geomdp.mechanisms.projected import (
     MAX_DRAWS,
     ExpectedSupport,
     _upper_limit,
+    allowed_gap,
     centre_and_radius,
     expected_support_bound,
     is_relaxed,
@@ -100,6 +101,13 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     # sqrt(3 C(25, 2)).
     assert apart <= MANY.l2_diameter() <= mechanism.diameter
     np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)
+
+
+@pytest.mark.parametrize("energy", [1e-30, 0.01, 1e6])
+def test_allowed_gaps_have_the_unit_of_squared_answers(energy: float) -> None:
+    assert allowed_gap(64 * energy, 8 * 3.0) == pytest.approx(
+        64 * allowed_gap(energy, 3.0), rel=1e-12, abs=0
+    )
 
 
 @pytest.mark.parametrize(
