@@ -82,7 +82,7 @@ TESTS = {
     ),
     "mechanisms/post_processed": (
         "tests/laws/test_mechanisms.py",
-        *_of_mechanisms("oracles coarse priors projected"),
+        *_of_mechanisms("oracles coarse priors projected contracts"),
     ),
     "mechanisms/second_moments": _of_mechanisms(
         "second_moment covariance pair_marginals exact_sums contracts texts"

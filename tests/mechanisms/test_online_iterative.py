@@ -163,6 +163,15 @@ def test_iterative_accuracy_theorem(privacy, n):
         assert 1 < len(release.exchanges) <= built.updates_allowed
 
 
+def test_iterative_runs_repeat_with_their_seed_alone():
+    records = np.repeat(np.array([3] * 8 + [5, 6], dtype=np.int8), 2000)
+    built = offline(PURE, n=len(records), alpha=0.3)
+    runs = [built.release(records, rng=seed).exchanges for seed in (0, 0, 1)]
+    first, again, other = ([answer for _, answer in exchanges] for exchanges in runs)
+    assert first == again
+    assert first != other
+
+
 def test_corrected_accuracy_closed_form():
     """IC-T5: alpha^3 = 512 ln|X| ln(|C| / gamma) / (n epsilon), up to rounding of the updates B."""
     d, n, beta = 6, 10**8, 0.05
