@@ -245,8 +245,6 @@ def pure_noise_floor(trials: Trials, epsilon: float) -> float:
     q, q' in K, E h_K(Z) >= E |<Z, q - q'>| / 2. The inequalities above bound both means. Under
     add/remove, q - q' is a sum of two differences of neighbours, so epsilon counts twice.
     """
-    from scipy.spatial.distance import cdist  # slow import
-
     setting = trials.setting
     if isinstance(setting.privacy, PureDP) or epsilon > MOST_EPSILON:
         return 0.0
@@ -255,6 +253,8 @@ def pure_noise_floor(trials: Trials, epsilon: float) -> float:
     noise = OPTIMAL * unit / (math.sqrt(2) * math.sinh(epsilon / 2))
     if noise < trials.least:
         return noise  # The other terms can only lower the result further.
+    from scipy.spatial.distance import cdist  # slow import
+
     workload, m = setting.workload, setting.workload.n_queries
     elements = workload.universe.sample(ELEMENTS, np.random.default_rng(PUBLIC_SEED))
     answers = workload.evaluate(elements)
