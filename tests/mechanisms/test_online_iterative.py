@@ -181,6 +181,17 @@ def test_corrected_accuracy_closed_form():
     assert found.alpha == pytest.approx(closed, rel=2 / found.updates_allowed)
 
 
+@pytest.mark.parametrize(("noise", "loss"), [(0.01, 0.3), (0.25, 0.05)])
+def test_the_share_that_binds_is_used_up(noise, loss):
+    """IC-T5: the least alpha is used up by noise or loss, up to the rounding of the updates B."""
+    n, beta = 10**9, 0.05
+    found = offline(PURE, n=n, beta=beta, design=StoppingDesign(noise, loss, level=3 / 4))
+    log = math.log(2 * found.updates_allowed / beta)
+    used = log / noise, 2 * (log + math.log(CLASS.size)) / loss
+    assert max(used) / (found.step_epsilon * n) == pytest.approx(found.alpha, rel=1e-3)
+    assert found.accuracy == pytest.approx((3 / 4 + noise + loss) * found.alpha)
+
+
 def test_stop_instance():
     """DISC-13: with the printed constants, a run can stop with an error of 1.49 alpha."""
     assert abs(0.99 - 0.249) < PRINTED_STOPPING.level
@@ -441,8 +452,12 @@ SPARSE, DENSE = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
         (lambda: offline(ApproxDP(1e4, 0.4), alpha=1.0), r"below about 4 ln\(1/delta\)"),
         (lambda: offline(ApproxDP(1e12, 0.4), alpha=1.0), r"below about 4 ln\(1/delta\)"),
         *(
-            (lambda other=other: EnumeratedQueries([DENSE, other]), "query 1 differs from query 0")
-            for other in (SPARSE, DenseQuery(np.ones(4)))
+            (lambda pair=pair: EnumeratedQueries(pair()), "query 1 differs from query 0")
+            for pair in (
+                lambda: [DENSE, SPARSE],
+                lambda: [DENSE, DenseQuery(np.ones(4))],
+                lambda: [SPARSE, Doubled.counting("a")],  # its tally could mean something else
+            )
         ),
     ],
 )

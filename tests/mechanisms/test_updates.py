@@ -205,6 +205,16 @@ def test_sparse_weights_survive_extreme_drift():
     assert ratio == pytest.approx(math.exp(-22.5), rel=1e-6)
 
 
+def test_weights_come_back_to_where_they_started():
+    """The sum of weights is a running sum. Far above its start, it would lose small weights."""
+    hypothesis, query = SparseMultiplicativeWeights(1).start(0.9), SparseQuery.counting("a")
+    for answer in (2.0, -1.0):
+        for _ in range(400):
+            hypothesis.update(query, answer)
+    for element in ("a", "fresh"):
+        assert hypothesis.weight(element) * hypothesis.slots == pytest.approx(1, abs=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_sparse_weights_potential_drops_with_the_final_table(seed):
     """The potential sums over all elements that have a slot at the end (BR-SMW, DISC-9)."""
