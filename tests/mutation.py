@@ -87,7 +87,7 @@ TESTS = {
     "mechanisms/second_moments": _of_mechanisms(
         "second_moment covariance pair_marginals exact_sums contracts texts"
     ),
-    "mechanisms/selection": _of_mechanisms("selection"),
+    "mechanisms/selection": _of_mechanisms("selection release_order ledger_use"),
     "mechanisms/smooth": _of_mechanisms("smooth_noise smooth_summary moment_projection texts"),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",
@@ -124,6 +124,7 @@ REQUIREMENTS = {
     "whole": 1,
     "require_type": 2,
     "finite_array": 1,
+    "listed": 1,
     "batch": 2,
     "vector": 2,
 }
@@ -211,8 +212,8 @@ class _WithoutWords(ast.NodeTransformer):
         called = ast.unparse(node.func)
         shown = REQUIREMENTS.get(called, len(node.args))
         del node.args[shown : shown + 1]
-        unseen = "strict" if called == "zip" else "name"
-        node.keywords = [word for word in node.keywords if word.arg != unseen]
+        unseen = ("strict",) if called == "zip" else ("name", "user")
+        node.keywords = [word for word in node.keywords if word.arg not in unseen]
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:

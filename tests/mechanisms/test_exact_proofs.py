@@ -206,6 +206,7 @@ def test_a_polytope_that_misses_a_difference_is_refused():
         Ellipsoid(np.array([[1.8, 0.2], [0.0, 1.7]])),
         TriangulatedPolytope(2 * np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])),
         LinearImage(np.array([[0.6, -0.8], [0.8, 0.6]]), Product([Ball(1, 1.5), Ball(1, 1.5)])),
+        Scaled(CrossPolytope(2), 2.0),
     ],
     ids=repr,
 )

@@ -229,7 +229,10 @@ def test_all_parities_equal_enumeration():
     np.testing.assert_allclose(parities.truths(records, n), listed.truths(records, n), rtol=1e-13)
     exact = parities.exact_truths(records, n)
     assert list(exact) == list(listed.exact_truths(records, n))
-    np.testing.assert_allclose(exact.near(), parities.truths(records, n), rtol=1e-15)
+    for truths in (exact, listed.exact_truths(records, n)):
+        near = truths.near()
+        assert near.dtype == np.float64
+        np.testing.assert_allclose(near, parities.truths(records, n), rtol=1e-15)
     np.testing.assert_allclose(
         parities.estimates(hypothesis), listed.estimates(hypothesis), rtol=1e-13
     )
@@ -395,6 +398,8 @@ def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed():
     built = offline(PURE, rule, EnumeratedQueries([FIRST]), n, alpha=0.01)
     release = built.release(np.zeros(n, dtype=int), rng=0)
     assert (built.accuracy, release.accuracy) == (0.01, None)
+    assert repr(built).endswith("replace-one: accuracy 0.01)")
+    assert repr(release).startswith("IterativeRelease(no stated accuracy after 1 query;")
     run = online(PURE, rule, 5, n, alpha=0.01, rng=0)
     assert run.accuracy == 0.03
     answer = run.ask_truth(FIRST, 1.0)
@@ -447,6 +452,7 @@ SPARSE, DENSE = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
         ),
         # A step of no size: below 1e-12, or online (epsilon, delta)-DP with epsilon above 9/8.
         (lambda: offline(PURE, alpha=1e-8), "must be from 1e-12"),
+        (lambda: AllParities(25), "d must be a whole number, at least 1 and at most 24, got 25"),
         (lambda: online(ApproxDP(5.0, 1e-6), alpha=0.1, epsilon_0=0.4), "must be at most 1"),
         # For these epsilons, e^(budget of a step) is beyond float64.
         (lambda: offline(ApproxDP(1e4, 0.4), alpha=1.0), r"below about 4 ln\(1/delta\)"),

@@ -203,6 +203,8 @@ def test_jl_prediction_is_the_stated_sum():
     assert total < workload.l2_diameter()
     predicted = mechanism.predicted_rmse.value
     assert predicted == pytest.approx(total / math.sqrt(30), rel=1e-5)
+    # The width is estimated from public draws, which every mechanism shares.
+    assert JL(mechanism.inner.with_workload(workload), 10, rng=0).predicted_rmse.value == predicted
 
 
 @pytest.mark.parametrize("law", [GaussianMap(), RademacherMap(), SparseMap(0.2)], ids=str)
@@ -265,8 +267,10 @@ def test_exact_boxes_of_ten_columns():
     np.testing.assert_allclose(parities.value, math.sqrt(46 * 47 * 4 / 3) / 5000, rtol=1e-8)
 
 
-def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction():
+def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction(monkeypatch):
     """Each number of rows is tried with its own public map, and the final map is new."""
+    draw, drawn = GaussianMap.draw, []
+    monkeypatch.setattr(GaussianMap, "draw", lambda *given: drawn.append(draw(*given)) or drawn[-1])
     workload = RandomSigns(30, 60, 0)
     assert AutoDimension().tried(30) == [1, 2, 4, 8, 16, 29]
     # With so many records, predictions are below the diameter and depend on the map.
@@ -274,6 +278,8 @@ def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction():
     chosen = JL(inner, AutoDimension(), rng=3)
     rng = np.random.default_rng(3)
     fixed = [JL(inner, rows, rng.spawn(1)[0]) for rows in AutoDimension().tried(30)]
+    for tried, trial in zip(drawn[:6], fixed, strict=True):
+        np.testing.assert_array_equal(tried, trial.matrix)
     assert len({trial.predicted_rmse.value for trial in fixed}) > 1
     best = min(fixed, key=lambda trial: trial.predicted_rmse.value)
     assert chosen.matrix.shape == best.matrix.shape

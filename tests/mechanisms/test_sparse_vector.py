@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -154,6 +155,15 @@ def test_an_array_is_searched_on_from_where_the_last_find_was():
     stream = Sparse(0.0, cutoff=10_000, privacy=PURE, redraw=True, rng=0)
     assert [a.above for a in stream.ask_many(truths)] == list(truths > 0)
     assert stream.found == np.count_nonzero(truths > 0)
+
+
+def test_functions_of_the_records_are_asked_like_their_values():
+    truths, records = [-3.0, 2.0, 0.5, 4.0], [1.0, 2.0]
+    queries = [lambda held, truth=truth: truth / 3 * sum(held) for truth in truths]
+    built = partial(NumericSparse, 0.0, cutoff=2, privacy=PURE, rng=0)
+    answers = built(records=records).ask_many(queries)
+    assert answers == built().ask_many(truths) == built().ask_many(np.array(truths))
+    assert any(answer.above for answer in answers)
 
 
 #: 1 plus one unit in the last place of a long double, which float64 would round to 1.

@@ -15,7 +15,7 @@ import numpy as np
 from geomdp._numerics.linalg import smallest_accuracy
 from geomdp._numerics.randomness import Turn
 from geomdp._typing import FloatArray, IntArray, RandomState
-from geomdp._validation import listed, positive, probability, require_type, whole
+from geomdp._validation import listed, plural, positive, probability, require_type, whole
 from geomdp.mechanisms.base import release_once
 from geomdp.mechanisms.interactive.sparse_vector import ROUNDED_UP, Answer
 from geomdp.mechanisms.interactive.updates import (
@@ -249,8 +249,8 @@ class IterativeRelease(Generic[AnyQuery]):
 
     def __repr__(self) -> str:
         return (
-            f"IterativeRelease({_in_words(self.accuracy)} after {len(self.exchanges)} "
-            f"queries; {self.guarantee})"
+            f"IterativeRelease({_in_words(self.accuracy)} after "
+            f"{plural(len(self.exchanges), 'query')}; {self.guarantee})"
         )
 
 
