@@ -110,6 +110,8 @@ def test_sums_are_those_of_points_of_the_net():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="inner must be a mechanism"):
         Coarse(Q, 0.1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="two points in the net: it must be at most about 1, got"):
+        Coarse(knorm(Explicit([[0.0, 1.0], [0.0, 1.0]])), 3.0)
     with pytest.raises(ValueError, match="infinitely many"):
         Coarse(Ball(SecondMoment(2), n=5, privacy=PURE), 0.1)
     with pytest.raises(ValueError, match="at least one row"):

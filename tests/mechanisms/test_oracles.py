@@ -273,6 +273,7 @@ def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction(monke
     monkeypatch.setattr(GaussianMap, "draw", lambda *given: drawn.append(draw(*given)) or drawn[-1])
     workload = RandomSigns(30, 60, 0)
     assert AutoDimension().tried(30) == [1, 2, 4, 8, 16, 29]
+    assert AutoDimension().tried(2) == [1]
     # With so many records, predictions are below the diameter and depend on the map.
     inner = Ball(workload, n=4000, privacy=PureDP(1.0))
     chosen = JL(inner, AutoDimension(), rng=3)

@@ -10,8 +10,10 @@ import pytest
 import scipy.stats
 
 from geomdp.bodies import Ball as BallBody
-from geomdp.bodies import Box, Elliptope, VPolytope
+from geomdp.bodies import Box, Elliptope, VPolytope, sensitivity_polytope
 from geomdp.bodies.relaxations import MappedElliptope
+from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.geometry.projection import Projector
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms import (
     JL,
@@ -25,6 +27,7 @@ from geomdp.mechanisms import (
     Projected,
     Shrunk,
     TightCone,
+    projected,
 )
 from geomdp.mechanisms.projected import (
     LEAST_SHARE,
@@ -39,6 +42,7 @@ from geomdp.mechanisms.projected import (
     moved_towards,
     noise_norm,
     sign_norm,
+    tried_projector,
     whitening,
 )
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
@@ -56,7 +60,7 @@ from geomdp.workloads import (
     RandomSigns,
     explicit_answers,
 )
-from geomdp.workloads.base import MAX_SCORES
+from geomdp.workloads.base import MAX_SCORES, WorkloadSizeError
 from geomdp.workloads.structure import sign_products
 from tests.projection_gaps import recorded_gaps
 from tests.stats import mean_agrees, mean_at_most
@@ -101,6 +105,15 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     # sqrt(3 C(25, 2)).
     assert apart <= MANY.l2_diameter() <= mechanism.diameter
     np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)
+
+
+def test_polytopes_are_searched_where_their_workload_can_be_and_refused_elsewhere() -> None:
+    workload, noisy = Parities(4, 2), np.linspace(-3, 3, 6)
+    listed, searched = sensitivity_polytope(workload), WorkloadPolytope(workload)
+    found = tried_projector(searched, Adjacency.REPLACE_ONE).nearest(noisy).point
+    np.testing.assert_allclose(found, Projector(listed).nearest(noisy).point, atol=1e-6)
+    with pytest.raises(WorkloadSizeError, match="d must be at most 24"):
+        tried_projector(WorkloadPolytope(Parities(40, 2)), Adjacency.REPLACE_ONE)
 
 
 @pytest.mark.parametrize("energy", [1e-30, 0.01, 1e6])
@@ -221,6 +234,14 @@ def test_fit_is_the_nearest_point_in_the_norm_of_the_noise() -> None:
         np.testing.assert_allclose(found, best, atol=1e-4)
         # The Euclidean projection is another point, so the test fails for the wrong norm.
         assert np.linalg.norm(Projected(inner).nearest(noisy).point - found) > 1e-2
+
+
+def test_white_noise_is_fitted_by_the_nearest_point() -> None:
+    inner = Ball(UNEVEN, n=10, privacy=PRIVACY)
+    assert whitening(inner) is None
+    noisy = explicit_answers(UNEVEN)[0] + np.linspace(-1, 2, UNEVEN.n_queries)
+    found, nearest = noise_norm(inner)(noisy).point, Projected(inner).nearest(noisy).point
+    np.testing.assert_allclose(found, nearest, atol=1e-3)
 
 
 def test_cone_noise_on_many_columns_is_fitted_by_the_nearest_correlation_matrix() -> None:
@@ -344,6 +365,13 @@ def test_radii_of_too_many_elements_to_list(workload, centre, square) -> None:
     found, radius = centre_and_radius(workload)
     np.testing.assert_allclose(found, centre, rtol=1e-12, atol=1e-15)
     assert radius == pytest.approx(math.sqrt(square), rel=1e-12)
+
+
+def test_answers_are_listed_up_to_a_number_of_scores(monkeypatch) -> None:
+    """Beyond it, the centre is the point of the affine hull nearest to 0, which is (0, ..., 1)."""
+    for limit, centre in ((16, [0.25, 0.5, 0.75, 1]), (15, [0, 0, 0, 1])):
+        monkeypatch.setattr(projected, "MAX_SCORES", limit)
+        np.testing.assert_allclose(centre_and_radius(Prefixes(4))[0], centre, atol=1e-15)
 
 
 @pytest.mark.parametrize("n", [1, 30, 10_000])
