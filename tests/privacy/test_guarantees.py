@@ -20,7 +20,13 @@ from geomdp.privacy import (
     pure_to_zcdp,
     shortcut_step_epsilon,
 )
-from geomdp.privacy.definitions import LARGEST_LOSS, LEAST_LOSS, check_range, checked_adjacency
+from geomdp.privacy.definitions import (
+    LARGEST_LOSS,
+    LEAST_LOSS,
+    check_range,
+    checked_adjacency,
+    weakness,
+)
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, SamplerStatus, rounded_arithmetic
 
 KINDS = (PureDP, ZCDP, lambda epsilon: ApproxDP(epsilon, 1e-6))
@@ -172,3 +178,11 @@ def test_incomplete_records_are_refused(missing: str) -> None:
 def test_doctored_records_are_refused(name: str, value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Guarantee.from_dict({**RECORD, name: value})
+
+
+def test_what_a_weak_guarantee_means() -> None:
+    """epsilon bounds the privacy loss of every result; rho bounds only its mean."""
+    factors = ((ApproxDP(11.0, 1e-6), "by a factor of up to e^11"), (ZCDP(11.0), "about e^11"))
+    for privacy, factor in factors:
+        assert weakness(privacy).endswith(factor)
+    assert weakness(PureDP(10.0)) == weakness(ZCDP(10.0)) == ""
