@@ -67,11 +67,12 @@ TESTS = {
         "tests/laws/test_mechanisms.py",
         *_of_mechanisms("oracles exact_table exact_proofs exact_sums release_order arguments"),
         *_of_mechanisms("joint_tables cone recursive spectral residual_gaussian"),
-        *_of_mechanisms("few_queries"),
+        *_of_mechanisms("few_queries exact_paths coarse"),
+        "tests/test_wide_sums.py",
     ),
     "mechanisms/interactive": (
         "tests/laws/test_interactive.py",
-        *_of_mechanisms("online_iterative sparse_privacy sparse_vector"),
+        *_of_mechanisms("online_iterative sparse_privacy sparse_vector private_counts"),
         *_of_mechanisms("updates unseeded_streams ledger_use texts"),
     ),
     "mechanisms": (  # the other modules of the package itself, without subpackages
@@ -79,6 +80,7 @@ TESTS = {
         "tests/hostile/test_extreme_scales.py",
         *_of_mechanisms("arguments contracts ledger_use release_order texts"),
         *_of_mechanisms("exact_paths exact_table exact_sums oracles priors unseeded_streams"),
+        *_of_mechanisms("printed"),
     ),
     "mechanisms/post_processed": (
         "tests/laws/test_mechanisms.py",
@@ -91,7 +93,7 @@ TESTS = {
     "mechanisms/smooth": _of_mechanisms("smooth_noise smooth_summary moment_projection texts"),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",
-        *_of_mechanisms("sparse_project sparse_privacy ledger_use texts"),
+        *_of_mechanisms("sparse_project sparse_privacy private_counts ledger_use texts"),
     ),
     "mechanisms/strategies": _of_mechanisms(
         "strategies joint_tables product_noise residual_scales exact_table exact_proofs"

@@ -194,6 +194,12 @@ def test_answers_are_unbiased_with_the_stated_noise(noise):
 # Summaries and their files.
 
 
+def test_the_seed_draws_the_public_signs():
+    first, again, other = (project(rng=seed).signs.key for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert not np.isin(first, other).any()
+
+
 def test_a_summary_survives_its_file(tmp_path):
     mechanism = project(
         n=2, sparsity=2, adjacency=Adjacency.ADD_REMOVE, encoding=DigestedElements()

@@ -64,7 +64,7 @@ def test_butterfly_agrees_with_direct_evaluation(
 
     Basis polynomial i is the product of the normalised s'_j over the bits j that are 1 in i.
     """
-    size, theta = 1 << levels, 0x0123_4567_89AB_CD00
+    size, theta = 1 << levels, 0x8123_4567_89AB_CD00
     maps = subspace_maps(levels)
     coefficients = random_words(5, max(size, 4))[:size]
     shifts = np.array(

@@ -78,6 +78,7 @@ def test_projections_are_products_with_the_columns() -> None:
 def test_independence_is_rounded_up_to_a_power_of_two() -> None:
     assert [signs(r=r).independence for r in (2, 9)] == [2, 16]
     assert [signs(rows=rows).elements for rows in (64, 1 << 10)] == [2**64, 2**60]
+    assert HashedSigns(64, [3, 4]).key.dtype == np.uint64
 
 
 def ones(count: int) -> Words:
