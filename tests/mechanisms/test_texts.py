@@ -54,13 +54,16 @@ def test_a_mechanism_says_what_it_is_in_a_line(name):
         assert short_claim(mechanism.guarantee) in repr(mechanism)
 
 
-def test_the_line_of_a_mechanism():
+def test_the_line_of_a_mechanism(monkeypatch):
     laplace = Laplace(TABLES, n=5000, privacy=PURE)
     line = "Laplace(MarginalTables of 3 columns, k=2; 16 queries; n=5000; 1-DP, replace-one)"
     assert repr(laplace) == line
     assert repr(Projected(laplace)) == f"Projected({line})"
     large = Explicit(np.random.default_rng(0).standard_normal((300, 400)))
     assert len(repr(Laplace(large, n=10, privacy=PURE))) < 120
+    # The type stands for a workload that needs more words.
+    monkeypatch.setattr(base_module, "LONGEST", len(repr(large)) - 1)
+    assert repr(Laplace(large, n=10, privacy=PURE)).startswith("Laplace(Explicit; 300 queries")
 
 
 def test_nothing_is_claimed_before_the_sampler_is_known_nor_for_a_heuristic_one():
@@ -89,6 +92,10 @@ class TestRelease:
         assert f"<td>{TABLES.labels()[0]}</td><td>{first}</td>" in table
         assert table.count("<tr>") == 11
         assert "and 6 more answers" in table
+
+    def test_the_text_of_a_simulation_claims_nothing(self):
+        simulated = Laplace(TABLES, n=20, privacy=PURE).release(TABLES.universe.sample(20, 0), 0)
+        assert "; seeded: no privacy claim; predicted" in repr(simulated)
 
     def test_table_of_all_answers(self, monkeypatch):
         """Rows have labels if there are at most `MAX_LABELLED` answers, and numbers otherwise."""
