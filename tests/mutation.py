@@ -31,6 +31,7 @@ does not change decorated functions, for example properties.
 import argparse
 import ast
 import csv
+import functools
 import json
 import os
 import random
@@ -161,13 +162,28 @@ def prepare(package: str, folder: Path) -> None:
         "source_paths": ["geomdp"],
         "only_mutate": mutated(package),
         "also_copy": ["experiments", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"],
-        "pytest_add_cli_args": ["-n", "0", "-p", "no:cacheprovider", "-k", LEFT_OUT],
+        "pytest_add_cli_args": [
+            *("-n", "0", "-p", "no:cacheprovider", "-p", "tests.mutation", "-k", LEFT_OUT)
+        ],
         "pytest_add_cli_args_test_selection": list(TESTS[package]),
+        "process_isolation": "forkserver",  # so that workers start without results of other runs
         "timeout_multiplier": 5.0,
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in selection.items()]
     with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write("\n".join(["", "[tool.mutmut]", *lines, ""]))
+
+
+def pytest_runtest_setup() -> None:
+    """Forget what earlier tests computed, as mutmut uses this module as a plugin of pytest.
+
+    Otherwise a test that takes a result of another test from a cache would not reach the change.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("geomdp", "tests"):
+            for value in vars(module).values():
+                if isinstance(value, functools._lru_cache_wrapper):
+                    value.cache_clear()
 
 
 def mutmut(folder: Path, *arguments: str) -> None:
