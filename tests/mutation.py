@@ -51,7 +51,7 @@ TABLE = ROOT / "paper_figures" / "mutation.csv"
 #: File of changes that make no difference: function, removed line, added line and reason.
 HARMLESS = Path(__file__).with_name("harmless_mutants.csv")
 #: Seed for drawing a sample. A second run with this seed draws the same mutants.
-SEED = 20261130
+SEED = 20261201
 
 
 def _of_mechanisms(names: str) -> tuple[str, ...]:
@@ -68,13 +68,13 @@ TESTS = {
         "tests/laws/test_mechanisms.py",
         *_of_mechanisms("oracles exact_table exact_proofs exact_sums release_order arguments"),
         *_of_mechanisms("joint_tables cone recursive spectral residual_gaussian"),
-        *_of_mechanisms("few_queries exact_paths coarse"),
+        *_of_mechanisms("few_queries exact_paths coarse contracts"),
         "tests/test_wide_sums.py",
     ),
     "mechanisms/interactive": (
         "tests/laws/test_interactive.py",
         *_of_mechanisms("online_iterative sparse_privacy sparse_vector private_counts"),
-        *_of_mechanisms("updates unseeded_streams ledger_use texts"),
+        *_of_mechanisms("updates unseeded_streams release_order ledger_use texts"),
     ),
     "mechanisms": (  # the other modules of the package itself, without subpackages
         "tests/laws/test_mechanisms.py",
@@ -91,14 +91,16 @@ TESTS = {
         "second_moment covariance pair_marginals exact_sums contracts texts"
     ),
     "mechanisms/selection": _of_mechanisms("selection release_order ledger_use"),
-    "mechanisms/smooth": _of_mechanisms("smooth_noise smooth_summary moment_projection texts"),
+    "mechanisms/smooth": _of_mechanisms(
+        "smooth_noise smooth_summary moment_projection release_order ledger_use texts"
+    ),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",
         *_of_mechanisms("sparse_project sparse_privacy private_counts ledger_use texts"),
     ),
     "mechanisms/strategies": _of_mechanisms(
         "strategies joint_tables product_noise residual_scales exact_table exact_proofs"
-        " residual_gaussian"
+        " residual_gaussian contracts"
     ),
     "bounds/checker": ("tests/bounds",),
 }

@@ -5,6 +5,8 @@ import pytest
 
 from geomdp.mechanisms.additive_noise import sums as wide_sums
 from geomdp.mechanisms.additive_noise.sums import (
+    DIGIT_BITS,
+    DIGITS,
     EXACT_ROWS,
     REAL_BITS,
     WideSums,
@@ -69,6 +71,9 @@ def test_sums_of_numbers_are_exact():
     add_numbers(sums, rows)
     expected = [sum(int(x) for x in column) << REAL_BITS for column in rows.T.tolist()]
     assert whole_numbers(sums.digits()) == expected
+    # Only the last digit can be below 0 or large, so that sums of many files fit.
+    lower = sums.digits().reshape(DIGITS, 2)[:-1]
+    assert ((lower >= 0) & (lower < 2.0**DIGIT_BITS)).all()
 
 
 def check_rounded_records_stay_in_the_ball(rounded):
