@@ -85,7 +85,8 @@ TESTS = {
     ),
     "mechanisms/post_processed": (
         "tests/laws/test_mechanisms.py",
-        *_of_mechanisms("oracles coarse priors projected contracts"),
+        *_of_mechanisms("oracles coarse priors projected contracts private_counts release_order"),
+        "tests/tabulation/test_entropic.py",
     ),
     "mechanisms/second_moments": _of_mechanisms(
         "second_moment covariance pair_marginals exact_sums contracts texts"

@@ -24,12 +24,11 @@ from geomdp.mechanisms.strategies.tables import (
     TableMap,
     WeightedMarginals,
     soft_levels,
+    softened,
 )
 from geomdp.noise.knorm import sum_of_images
 from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import (
-    MarginalTables,
-)
+from geomdp.workloads import Explicit, MarginalTables, ProductQueries
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 TWELVE = MarginalTables([2] * 12, 3)
@@ -46,6 +45,17 @@ TWELVE = MarginalTables([2] * 12, 3)
 )
 def test_other_columns_have_no_shares(factor):
     assert soft_levels(np.array(factor, dtype=float)) is None
+
+
+@pytest.mark.parametrize("sizes", [(3, 5), (5, 3)])
+def test_the_column_of_most_levels_gets_shares(sizes):
+    ends = [Explicit([np.ones(size), np.linspace(0, 1, size)]) for size in sizes]
+    columns = dict(zip("ab", sizes, strict=True))
+    small, soft = softened(
+        ProductQueries(columns, [["a"], ["b"]], dict(zip("ab", ends, strict=True)))
+    )
+    assert list(soft) == [sizes.index(5)]
+    assert sorted(small.workload.levels) == [2, 3]
 
 
 def test_maps_without_a_matrix():

@@ -234,6 +234,7 @@ def test_the_bound_on_distortion_holds_what_gordon_leaves(rows):
     short = stats.chi(rows).expect(lambda r: root - r, lb=0, ub=root)
     factor = root * distortion_bound(0.0, 1.0, rows)
     assert short <= factor <= 2.1 * short
+    assert factor == pytest.approx(8**-0.5 + 1 / (4 * root), rel=1e-12)
     assert root * distortion_bound(1.0, 0.0, rows) == pytest.approx(2, rel=1e-12)
 
 

@@ -34,6 +34,7 @@ from geomdp.mechanisms.projected import (
     LEVEL,
     MAX_DRAWS,
     ExpectedSupport,
+    SignNorm,
     _upper_limit,
     allowed_gap,
     centre_and_radius,
@@ -41,6 +42,7 @@ from geomdp.mechanisms.projected import (
     is_relaxed,
     moved_towards,
     noise_norm,
+    reachable_body,
     sign_norm,
     tried_projector,
     whitening,
@@ -91,7 +93,9 @@ def test_many_columns_are_projected_on_the_relaxation() -> None:
         assert np.linalg.norm(mechanism.release(records, rng=seed).answers - truth) < before
 
 
-@pytest.mark.parametrize(("columns", "relaxed"), [(3, False), (25, True), (129, False)])
+@pytest.mark.parametrize(
+    ("columns", "relaxed"), [(24, False), (25, True), (128, True), (129, False)]
+)
 def test_tables_of_25_to_128_columns_are_relaxed(columns: int, relaxed: bool) -> None:
     assert is_relaxed(MarginalTables([2] * columns, 2)) is relaxed
     assert not is_relaxed(MarginalTables([2] * columns, 1))
@@ -105,6 +109,19 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     # sqrt(3 C(25, 2)).
     assert apart <= MANY.l2_diameter() <= mechanism.diameter
     np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)
+
+
+def test_tables_of_one_column_are_projected_by_column() -> None:
+    body = reachable_body(MarginalTables([2, 3], 1))
+    point = body.project(np.array([[2.0, 0.0, 1 / 3, 1 / 3, 1 / 3]]))[0]
+    np.testing.assert_allclose(point, [1, 0, 1 / 3, 1 / 3, 1 / 3], atol=1e-12)
+
+
+def test_another_workload_keeps_the_number_of_public_draws() -> None:
+    inner, workload = Ball(UNEVEN, n=20, privacy=PRIVACY), RandomSigns(40, 20, 0)
+    few, usual = (Projected(inner, **draws).with_workload(workload) for draws in ({"draws": 8}, {}))
+    again = Projected(inner.with_workload(workload), draws=8)
+    assert few.predicted_rmse.value == again.predicted_rmse.value > usual.predicted_rmse.value
 
 
 def test_polytopes_are_searched_where_their_workload_can_be_and_refused_elsewhere() -> None:
@@ -252,12 +269,13 @@ def test_cone_noise_on_many_columns_is_fitted_by_the_nearest_correlation_matrix(
     rng = np.random.default_rng(1)
     products = rng.standard_normal(25 * 26 // 2)
     nearest = Elliptope(26).project(products[None])[0]
-    norm = sign_norm(inner)
+    norm = noise_norm(inner)
+    assert isinstance(norm, SignNorm)
     # The variances come from 8 draws on 25 single signs, so the ratio has an error near 10%.
     ratio = norm.body.weights[0]
     assert abs(ratio - 1) < 6 * math.sqrt(2 / (8 * 25))
     projection = norm(signs.constant + signs.matrix @ products)
-    assert (projection.gap, projection.converged) == (0, True)
+    assert (projection.gap, projection.iterations, projection.converged) == (0, 0, True)
     found = projection.point
     exact = signs.constant + signs.matrix @ nearest
     assert np.linalg.norm(found - exact) < 0.15 * np.linalg.norm(exact - signs.constant)

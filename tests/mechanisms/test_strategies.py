@@ -70,6 +70,9 @@ MORE = [
         {"b": Explicit([[1, 1, 1, 1, 1, 0], [-1, -0.5, 0, 0.25, 1, 0], [0, 0, 0, 0, 0, 1]])},
         [1.0, 2.0],
     ),
+    ProductQueries(  # under add/remove, the number of records is measured alone
+        {"a": 3, "b": 2}, [["a"], ["b"]], {"a": Explicit([[9, 9, 9], [1, 0, 0]])}
+    ),
 ]
 
 
@@ -89,6 +92,7 @@ def test_the_noise_has_the_least_variances_for_the_measurements(workload, adjace
     laplace, simplex = (strategies_for(workload, cells()) for cells in (LaplaceCells, SimplexCells))
     for strategy in [*laplace, *simplex]:
         design = strategy.design(workload, adjacency)
+        assert isinstance(design.name, str)
         information = np.zeros((size, size))
         for part in design.measurements:
             rows = np.array([part.sums(record) for record in records])
@@ -103,6 +107,22 @@ def test_the_noise_has_the_least_variances_for_the_measurements(workload, adjace
             np.testing.assert_allclose(noise.variances(), 4 * least, rtol=1e-6)
         assert noise.second_moment().value == pytest.approx(4 * design.energy, rel=1e-9)
         assert np.trace(noise.covariance()) == pytest.approx(4 * design.energy, rel=1e-9)
+
+
+def test_levels_of_a_tree_are_weighed_by_the_variance_of_their_noise():
+    """Noise for cells as a simplex depends on their number, unlike Laplace noise."""
+    design = Tree(SimplexCells()).design(Prefixes(64), REPLACE)
+    assert len(design.measurements) == 2
+    assert design.noise(0.5).second_moment().value == pytest.approx(4 * design.energy, rel=1e-9)
+
+
+@pytest.mark.parametrize(("adjacency", "bins"), [(REPLACE, 0), (ADD, 1)])
+def test_one_bin_counts_the_records_where_their_number_is_private(adjacency, bins):
+    workload = Explicit([[1.0, 1.0, 1.0], [0.1, 0.0, 0.0]])
+    chosen, stated = (
+        strategy.design(workload, adjacency) for strategy in (SoftBins(), SoftBins(bins))
+    )
+    assert chosen.energy == stated.energy < SoftBins(1 - bins).design(workload, adjacency).energy
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
