@@ -128,10 +128,11 @@ def test_online_on_records_equals_online_on_truths():
     records, rule = sparse_records(FEW), SparseMultiplicativeWeights(2)
     on_records = online(APPROX, rule, 4, alpha=0.05, records=records, rng=7)
     on_truths = online(APPROX, rule, 4, alpha=0.05, rng=7)
-    for support in ("a", "ab", ["rare 1"], "b"):
-        query = SparseQuery.counting(support)
+    queries = [SparseQuery.counting(support) for support in ("a", "ab", ["rare 1"], "b")]
+    for query in queries:
         truth = query.total(query.tally(records)) / FEW
         assert on_records.ask(query) == on_truths.ask_truth(query, truth)
+    assert [query for query, _ in on_records.exchanges] == queries
     with pytest.raises(BudgetExhausted, match="all 4 queries"):
         on_records.ask(SPARSE)
 
@@ -161,6 +162,13 @@ def test_iterative_accuracy_theorem(privacy, n):
         release = built.release(records, rng=rng)
         assert np.abs(CLASS.estimates(release.hypothesis) - truths).max() <= built.accuracy
         assert 1 < len(release.exchanges) <= built.updates_allowed
+
+
+@pytest.mark.parametrize("rng", [None, 0])
+def test_a_run_stops_where_the_hypothesis_is_right(rng):
+    records = np.tile(np.arange(1 << BITS), 10**5)
+    release = offline(PURE, n=len(records)).release(records, rng=rng)
+    assert [answer.above for _, answer in release.exchanges] == [False]
 
 
 def test_iterative_runs_repeat_with_their_seed_alone():
@@ -408,6 +416,13 @@ def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed():
     assert run.accuracy is None
     assert [found for _, found in run.exchanges] == [answer]
     assert replay(rule, 0.01, run.exchanges).evaluate(FIRST) == 0.5
+    # An answer that is followed later does not make up for one that was not.
+    several = Median(np.array([[x, 1 - x] for x in (0.1, 0.2, 0.3, 0.4, 0.5)]), fineness=0.001)
+    run = online(PURE, several, 5, n, alpha=0.01, rng=0)
+    assert run.ask_truth(DenseQuery(np.zeros(2)), 1.0).above
+    assert run.ask_truth(FIRST, 0.5).above
+    assert run.hypothesis.evaluate(FIRST) > 0.3
+    assert run.accuracy is None
 
 
 # Refusals.

@@ -141,9 +141,8 @@ class ProfileCost:
         return found
 
     def costs(self, profile: Sequence[int]) -> FloatArray:
-        """Cost (kinds,) of a unit of precision of each kind, for one profile."""
-        found = np.maximum(self.totals - 2 * self._products(profile), 0.0)
-        return np.where(self.totals > 0, found, 0.0)
+        """Cost (kinds,) of a unit of precision of each kind of total above 0, for one profile."""
+        return np.maximum(self.totals - 2 * self._products(profile), 0.0)
 
     def largest(self, precisions: FloatArray) -> tuple[float, list[int]]:
         """A proved bound on the cost for precisions (kinds,), and the profile of largest cost."""
