@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -15,6 +16,7 @@ from geomdp.mechanisms.strategies.residual_scales import (
     LinearCost,
     ProfileCost,
     TableCost,
+    _largest,
     best_scales,
     capped_cost,
     replace_one_classes,
@@ -162,8 +164,18 @@ def test_equal_noise_costs_the_squared_sensitivity_table_by_table(workload):
     """Noise of variance 1 on all answers costs 2 w^2 for each table, where w is its weight."""
     residuals = Residuals(workload)
     cost, square = TableCost(residuals), workload.l2_diameter() ** 2
+    # A price is the mean over two uniform records, which may be equal.
+    records = workload.universe.elements()
+    counts = np.array([workload.cell_counts(record[None]).sums for record in records])
+    moves = residuals.of_counts((counts[:, None] - counts[None]).reshape(-1, counts.shape[1]))
+    np.testing.assert_allclose(cost.prices, residuals.squared_lengths(moves).mean(axis=0))
     assert cost.at_most(cost.equal) == pytest.approx(square, rel=1e-12)
     assert cost_of_pairs(residuals, cost.equal, REPLACE) == pytest.approx(square, rel=1e-12)
+
+
+def test_a_class_of_whole_columns_costs_as_its_longest():
+    columns = Residuals(MarginalTables([2, 5, 3], 1)).columns
+    assert _largest(columns) == (Fraction(4, 5), Fraction(1, 5))
 
 
 def test_chosen_tables_of_many_columns():

@@ -19,6 +19,7 @@ from geomdp.mechanisms.strategies.design import (
     LaplaceCells,
     Measurement,
     SimplexCells,
+    _without_tiny,
     best_split,
     laplace_on,
 )
@@ -315,6 +316,22 @@ def test_what_costs_anything_is_measured(costs, told):
     split = best_split(np.array(costs), sp.csr_array(overlap))
     assert split.shares.min() >= 1e-6 * split.shares.max() * (1 - 1e-9)
     assert math.isfinite(split.value)
+
+
+@pytest.mark.parametrize(
+    ("shares", "overlap", "kept"),
+    [
+        # The second measurement gives 4/5 of the precision, although its share is tiny.
+        ([0.5, 1e-7], [[1.0, 1e14]], [0.5, 1e-6]),
+        ([0.5, 1e-7], [[1.0, 1e13]], [0.5, 0.0]),
+        # Of the tiny shares of the second quantity, the one that tells most is raised.
+        ([1.0, 1e-7, 1e-8], [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], [1.0, 1e-6, 0.0]),
+        ([1.0, 1e-7, 1e-8], [[1.0, 0.0, 0.0], [0.0, 1.0, 200.0]], [1.0, 0.0, 1e-6]),
+    ],
+)
+def test_tiny_shares_are_dropped_where_enough_precision_is_left(shares, overlap, kept):
+    found = _without_tiny(np.array(shares), sp.csr_array(np.array(overlap)))
+    np.testing.assert_allclose(found, np.array(kept) / sum(kept), rtol=1e-12)
 
 
 def test_the_elements_that_check_sign_products_differ():
