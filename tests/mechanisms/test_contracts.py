@@ -85,6 +85,17 @@ def test_every_exported_mechanism_is_in_the_catalogue():
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_noise_moves_the_sums_wherever_a_record_can_move_them(name, adjacency):
+    """A direction without noise, like that of the number of records, would be published exactly."""
+    mechanism = build(name, home(name), adjacency)
+    moves = changes(explicit_answers(mechanism.workload), adjacency)
+    basis = np.linalg.svd(moves)[2][: np.linalg.matrix_rank(moves)]
+    variances = np.linalg.eigvalsh(basis @ mechanism.noise.covariance() @ basis.T)
+    assert variances[0] > 1e-4 * variances[-1]
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("name", [name for name in ADDITIVE if ADDITIVE[name].density])
 def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacency):

@@ -24,6 +24,8 @@ from geomdp.bodies import (
     Scaled,
     TriangulatedPolytope,
 )
+from geomdp.mechanisms import Ball as BallNoise
+from geomdp.mechanisms import Ellipsoid as EllipsoidNoise
 from geomdp.mechanisms import KNorm, Laplace, Recursive
 from geomdp.mechanisms.additive_noise import sums
 from geomdp.mechanisms.additive_noise.certify import (
@@ -45,7 +47,7 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.noise.rounding import exact_numbers
 from geomdp.privacy import ZCDP, Adjacency, PureDP
-from geomdp.workloads import Marginals
+from geomdp.workloads import Marginals, MarginalTables
 from tests.mechanisms.test_exact_table import (
     BODIES,
     GAUSSIANS,
@@ -177,6 +179,23 @@ def test_bodies_without_a_proof_are_refused():
     one_sided = Box(np.array([-1.0, -9, -9]), np.full(3, 9.0))
     for core in (one_sided, Scaled(Ball(3, 1.0), 9.0)):
         assert not core_holds(np.eye(3), core, points, REPLACE)
+
+
+TWO_COLUMNS = MarginalTables([2, 3], 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "origin"), [(BallNoise, Origin.BALL), (EllipsoidNoise, Origin.SOLVER)]
+)
+def test_an_ellipsoid_that_misses_a_difference_is_refused(kind, origin):
+    noise = kind(TWO_COLUMNS, n=N, privacy=ONE).noise
+
+    def rows(factor):
+        smaller = knorm(Ellipsoid(noise.body.root * factor), 1.0)
+        return on_few_rows(smaller, ExactSums(TWO_COLUMNS), Change(TWO_COLUMNS, REPLACE), origin)
+
+    assert rows(1.0) is not None
+    assert rows(0.99) is None
 
 
 def test_a_polytope_that_misses_a_difference_is_refused():

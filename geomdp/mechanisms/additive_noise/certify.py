@@ -248,10 +248,9 @@ def on_few_rows(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -
         if fitting is None:
             return None
         found, slack = knorm(fitting[0], noise.epsilon), fitting[1]
-    replaced = change.adjacency is Adjacency.REPLACE_ONE
-    offset = change.hull.offset if replaced else np.zeros(len(columns))
     lift = np.asarray(np.linalg.solve(columns[places].T, columns.T).T, dtype=np.float64)
-    return ExactPath(sums, sums.rounded(found), slack, FewRows(places, found, lift, offset))
+    rows = FewRows(places, found, lift, change.hull.offset)
+    return ExactPath(sums, sums.rounded(found), slack, rows)
 
 
 def _root(noise: Noise) -> FloatArray:
