@@ -89,7 +89,7 @@ TESTS = {
         "tests/tabulation/test_entropic.py",
     ),
     "mechanisms/second_moments": _of_mechanisms(
-        "second_moment covariance pair_marginals exact_sums contracts texts"
+        "second_moment covariance pair_marginals exact_sums contracts release_order texts"
     ),
     "mechanisms/selection": _of_mechanisms("selection release_order ledger_use"),
     "mechanisms/smooth": _of_mechanisms(

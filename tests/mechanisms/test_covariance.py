@@ -122,6 +122,7 @@ def test_noise_on_moments_and_mean_has_the_stated_size(d, privacy):
     mechanism = Covariance(Workload(d), n=1, privacy=privacy)
     noisy = mechanism.noise_draws(np.random.default_rng(d), 20_000)
     w, Z = noisy[:, :d], unsvec(noisy[:, d:])
+    mean_agrees(noisy, np.zeros(noisy.shape[1]))
     energy, trace, mean, fourth = expected_sizes(d, privacy)
     block, *stated = mechanism._sizes
     np.testing.assert_allclose([block.energy, block.trace], [energy, trace], rtol=1e-9)

@@ -16,6 +16,7 @@ from geomdp.geometry import projection as projector
 from geomdp.mechanisms import (
     JL,
     AllParities,
+    Covariance,
     Fitted,
     IterativeConstruction,
     KNorm,
@@ -41,7 +42,7 @@ from geomdp.privacy import (
     PureDP,
 )
 from geomdp.privacy.ledger import Spend
-from geomdp.workloads import Explicit, Marginals
+from geomdp.workloads import Explicit, Marginals, SecondMoment
 from tests.mechanisms.catalogue import ENTRIES, HOMES
 
 N = 12
@@ -96,6 +97,14 @@ def iterative() -> Case:
     return Case(mechanism, privacy, good, bad, (type(rule), "start"))
 
 
+def covariance() -> Case:
+    mechanism = Covariance(SecondMoment(2), n=N, privacy=PURE)
+    good = np.tile([0.6, 0.0], (N, 1))
+    bad = good.copy()
+    bad[-1] = 1.0  # outside of the unit ball
+    return Case(mechanism, PURE, good, bad, (Covariance, "set_up"))
+
+
 def chosen() -> Case:
     workload = Marginals(3, 1)
     mechanism = PermuteAndFlip(workload, n=N, privacy=PURE)
@@ -106,6 +115,7 @@ CASES: dict[str, Callable[[], Case]] = {
     # The sampler of "KNorm" is heuristic for its workload; the last test is about this mechanism.
     **{name: partial(of_catalogue, name) for name in ENTRIES if name != "KNorm"},
     "Spectral": lambda: on_elements(Spectral(Marginals(3, 2), n=N, privacy=PURE)),
+    "Covariance": covariance,
     "PermuteAndFlip": chosen,
     "SmoothSummary": smooth,
     "SparseProject": sparse,

@@ -201,6 +201,10 @@ def test_clipped_norms_are_at_most_1_in_exact_arithmetic(d):
     clipped = np.vstack(list(clipped_to_ball(np.vstack([far, near, inside]), d)))
     squares = np.array([sum(Fraction(x) ** 2 for x in row) for row in clipped.tolist()])
     assert max(squares) <= 1
+    # Norms of float32 are computed in float64.
+    (short,) = clipped_to_ball(near.astype(np.float32), d)
+    assert short.dtype == np.float64
+    assert max(sum(Fraction(x) ** 2 for x in row) for row in short.tolist()) <= 1
     # Clipped rows have norm 1 up to rounding, and rows well inside the ball do not change.
     assert min(squares[:300]) >= 1 - 4 * (d + 8) * 2.0**-53
     np.testing.assert_array_equal(clipped[300:], inside)
@@ -332,6 +336,20 @@ def test_gaussian_noise_of_the_ellipsoid_beats_isotropic_noise_and_is_advised(ad
     assert matrix.grid == isotropic.grid
     best = gd.advise(Workload(4), **setting).best
     assert isinstance(getattr(best, "inner", best), Matrix)
+
+
+@pytest.mark.parametrize("other", [0.0, 0.3])
+def test_the_bound_by_the_support_function_solves_its_equation(other):
+    support, trace = 2.0, 0.5
+    x = second_moment_module.bound_by_support(support, trace, other)
+    assert x > 0
+    assert x**2 == pytest.approx(support + trace * other + (trace + other) * x, rel=1e-12)
+
+
+def test_the_limit_comes_from_public_draws():
+    noise = Gaussian(Workload(2), n=N, privacy=CONCENTRATED).noise
+    first, again = (second_moment_module.top_eigenvalue_limit(noise, 2) for _ in range(2))
+    assert first == again
 
 
 @pytest.mark.parametrize("block", [300, 1000, 2000])
