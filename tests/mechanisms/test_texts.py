@@ -30,7 +30,7 @@ from geomdp.mechanisms import (
 from geomdp.mechanisms import base as base_module
 from geomdp.mechanisms.base import short_claim
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
-from geomdp.workloads import Explicit, MarginalTables, SecondMoment
+from geomdp.workloads import Explicit, Histogram, MarginalTables, SecondMoment
 from geomdp.workloads.base import DenseQuery
 from tests.mechanisms.catalogue import ENTRIES, fresh, home
 
@@ -62,6 +62,8 @@ def test_the_line_of_a_mechanism(monkeypatch):
     large = Explicit(np.random.default_rng(0).standard_normal((300, 400)))
     assert len(repr(Laplace(large, n=10, privacy=PURE))) < 120
     # The type stands for a workload that needs more words.
+    monkeypatch.setattr(base_module, "LONGEST", len(repr(large)))
+    assert repr(Laplace(large, n=10, privacy=PURE)).startswith(f"Laplace({large!r}; 300 queries")
     monkeypatch.setattr(base_module, "LONGEST", len(repr(large)) - 1)
     assert repr(Laplace(large, n=10, privacy=PURE)).startswith("Laplace(Explicit; 300 queries")
 
@@ -88,6 +90,8 @@ class TestRelease:
         text, first = repr(self.release), f"{self.release.answers[0]:.4g}"
         assert text.startswith(f"Release(16 answers: {first}, ")
         assert text.endswith("...; 1-DP, replace-one; predicted rmse 0.4243)")
+        four = Laplace(Histogram(4), n=2, privacy=PURE).release([0, 1])
+        assert "..." not in repr(four)
         table = self.release._repr_html_()
         assert f"<td>{TABLES.labels()[0]}</td><td>{first}</td>" in table
         assert table.count("<tr>") == 11
