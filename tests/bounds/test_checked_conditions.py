@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 from geomdp import bounds
 from geomdp.bounds.checker.check import _check_packing, _check_range
@@ -40,6 +41,7 @@ from geomdp.bounds.random_signs import (
     RandomSignSets,
     Sets,
     log_whole,
+    reed_solomon_sets,
     singletons,
 )
 from geomdp.workloads import Histogram
@@ -188,6 +190,17 @@ def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(log
         most = float(((1 + (1 + 4 * (2 * Decimal(log_count)).exp()).sqrt()) / 2).ln())
     assert verified_signs(singletons(log_count)).log_count <= most
     assert log_whole(log_count) <= most + 2.0**-53 * (2 + most)
+
+
+def test_answers_of_sets_of_several_elements_are_as_far_apart_as_verified():
+    """Sets of 4 of 68 elements, one for each polynomial a + b i over the field of 17 elements."""
+    a, b = np.divmod(np.arange(17**2), 17)
+    words = (a[:, None] + b[:, None] * np.arange(4)) % 17
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (2000, 4, 17))
+    answers = signs[:, np.arange(4), words].mean(axis=-1)
+    closest = pdist(answers.T).min() / math.sqrt(2000)
+    separation = verified_signs(reed_solomon_sets(bounds.ReedSolomon(17, 4, 2))).separation
+    assert 0.8 * closest < separation < closest
 
 
 #: A bound on rho - 1 above which 2 copies of 3 records leave no gap; the margin is 1e-14 of it.
