@@ -24,8 +24,6 @@ from geomdp.bodies import (
     Scaled,
     TriangulatedPolytope,
 )
-from geomdp.mechanisms import Ball as BallNoise
-from geomdp.mechanisms import Ellipsoid as EllipsoidNoise
 from geomdp.mechanisms import KNorm, Laplace, Recursive
 from geomdp.mechanisms.additive_noise import sums
 from geomdp.mechanisms.additive_noise.certify import (
@@ -47,7 +45,7 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.gaussian import proved_gaussian_scale
 from geomdp.noise.rounding import exact_numbers
 from geomdp.privacy import ZCDP, Adjacency, PureDP
-from geomdp.workloads import Marginals, MarginalTables
+from geomdp.workloads import Marginals
 from tests.mechanisms.test_exact_table import (
     BODIES,
     GAUSSIANS,
@@ -181,18 +179,17 @@ def test_bodies_without_a_proof_are_refused():
         assert not core_holds(np.eye(3), core, points, REPLACE)
 
 
-TWO_COLUMNS = MarginalTables([2, 3], 2)
-
-
 @pytest.mark.parametrize(
-    ("kind", "origin"), [(BallNoise, Origin.BALL), (EllipsoidNoise, Origin.SOLVER)]
+    ("name", "origin"),
+    [("ball of tables", Origin.BALL), ("ellipsoid of tables", Origin.SOLVER)],
 )
-def test_an_ellipsoid_that_misses_a_difference_is_refused(kind, origin):
-    noise = kind(TWO_COLUMNS, n=N, privacy=ONE).noise
+def test_an_ellipsoid_that_misses_a_difference_is_refused(name, origin):
+    mechanism = built(name, REPLACE)
 
     def rows(factor):
-        smaller = knorm(Ellipsoid(noise.body.root * factor), 1.0)
-        return on_few_rows(smaller, ExactSums(TWO_COLUMNS), Change(TWO_COLUMNS, REPLACE), origin)
+        smaller = knorm(Ellipsoid(mechanism.noise.body.root * factor), 1.0)
+        sums = ExactSums(mechanism.workload)
+        return on_few_rows(smaller, sums, mechanism.change, origin)
 
     assert rows(1.0) is not None
     assert rows(0.99) is None

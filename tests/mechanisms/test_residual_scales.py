@@ -56,6 +56,13 @@ def cost_of_pairs(residuals, precisions, adjacency):
     return max(((points - x) ** 2).sum(axis=1).max() for x in points)
 
 
+def lengths_of_pairs(residuals, records):
+    """Squared lengths (b^2, sets) of the changes of residuals, for all pairs of b records."""
+    counts = np.array([residuals.workload.cell_counts(record[None]).sums for record in records])
+    moves = residuals.of_counts((counts[:, None] - counts[None]).reshape(-1, counts.shape[1]))
+    return residuals.squared_lengths(moves)
+
+
 def precisions_of(scales):
     moving = scales.variances > 0
     return np.divide(1.0, scales.variances, out=np.zeros(len(moving)), where=moving)
@@ -165,10 +172,8 @@ def test_equal_noise_costs_the_squared_sensitivity_table_by_table(workload):
     residuals = Residuals(workload)
     cost, square = TableCost(residuals), workload.l2_diameter() ** 2
     # A price is the mean over two uniform records, which may be equal.
-    records = workload.universe.elements()
-    counts = np.array([workload.cell_counts(record[None]).sums for record in records])
-    moves = residuals.of_counts((counts[:, None] - counts[None]).reshape(-1, counts.shape[1]))
-    np.testing.assert_allclose(cost.prices, residuals.squared_lengths(moves).mean(axis=0))
+    lengths = lengths_of_pairs(residuals, workload.universe.elements())
+    np.testing.assert_allclose(cost.prices, lengths.mean(axis=0))
     assert cost.at_most(cost.equal) == pytest.approx(square, rel=1e-12)
     assert cost_of_pairs(residuals, cost.equal, REPLACE) == pytest.approx(square, rel=1e-12)
 
@@ -189,10 +194,8 @@ def test_chosen_tables_of_many_columns():
     scales = best_scales(residuals, REPLACE)
     assert isinstance(scales.cost, TableCost)
     precisions = precisions_of(scales)
-    records = workload.universe.sample(25, 1)
-    counts = np.array([workload.cell_counts(record[None]).sums for record in records])
-    moves = residuals.of_counts((counts[:, None] - counts[None]).reshape(-1, counts.shape[1]))
-    assert (residuals.squared_lengths(moves) @ precisions).max() <= 1
+    lengths = lengths_of_pairs(residuals, workload.universe.sample(25, 1))
+    assert (lengths @ precisions).max() <= 1
     ours, equal = (
         kind(workload, n=1, privacy=ZCDP(0.5)).predicted_rmse.value
         for kind in (ResidualGaussian, Gaussian)
